@@ -27,12 +27,12 @@ pub struct Budget {
 
 /// The longest time that a command may run, unless the user gives `--max-time`.
 const TIME: Duration = Duration::from_secs(3600);
-/// The memory in bytes that a command always gets, and the time that it gets if `--max-time` is less than [`SHORT`],
+/// The memory in bytes that a command always gets, and the time that it gets if `--max-time` is less than [`SHORT_TIME`],
 /// because a report about the smallest part of a recording needs as much.
-const LEAST: (u64, Duration) = (128 << 20, Duration::from_secs(5));
+const LEAST_BUDGET: (u64, Duration) = (128 << 20, Duration::from_secs(5));
 /// The shortest sensible value of `--max-time`. If the user gives less, `tr` reads as little of the recording as
 /// possible.
-const SHORT: Duration = Duration::from_secs(1);
+const SHORT_TIME: Duration = Duration::from_secs(1);
 
 /// The limits of memory and time of one command, which are checked while it reads a recording.
 pub struct Watch {
@@ -48,13 +48,17 @@ impl Budget {
     /// has no time limit unless the user gives one.
     pub fn hold(self, streams: bool) {
         let memory = self.memory().map(|given| {
-            let most = given.max(LEAST.0);
+            let most = given.max(LEAST_BUDGET.0);
             let limit = format!("--max-memory {}", units::bytes(given));
             (most, limit + &raised(most > given, units::bytes(most)))
         });
         let time = self.max_time.or((!streams).then_some(TIME));
         let time = time.map(|given| {
-            let most = if given < SHORT { LEAST.1 } else { given };
+            let most = if given < SHORT_TIME {
+                LEAST_BUDGET.1
+            } else {
+                given
+            };
             let limit = format!("--max-time {given:?}");
             (most, limit + &raised(most > given, format!("{most:?}")))
         });

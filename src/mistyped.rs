@@ -31,7 +31,7 @@ pub struct Words {
 }
 
 /// The long options of GNU `tr`, which accepts every unambiguous beginning of them.
-const LONG: [&str; 6] = [
+const LONG_OPTIONS: [&str; 6] = [
     "complement",
     "delete",
     "squeeze-repeats",
@@ -91,13 +91,15 @@ fn accepted(args: &[OsString]) -> Accepted {
     for arg in rest.by_ref() {
         match arg.as_bytes() {
             b"--" => break,
-            [b'-', b'-', name @ ..] => match LONG.iter().find(|l| l.as_bytes().starts_with(name)) {
-                Some(&"delete") => delete = true,
-                Some(&"squeeze-repeats") => squeeze = true,
-                Some(&"help" | &"version") => return Accepted::Yes,
-                Some(_) => {}
-                None => return Accepted::No,
-            },
+            [b'-', b'-', name @ ..] => {
+                match LONG_OPTIONS.iter().find(|l| l.as_bytes().starts_with(name)) {
+                    Some(&"delete") => delete = true,
+                    Some(&"squeeze-repeats") => squeeze = true,
+                    Some(&"help" | &"version") => return Accepted::Yes,
+                    Some(_) => {}
+                    None => return Accepted::No,
+                }
+            }
             [b'-', letters @ ..] if !letters.is_empty() => {
                 if !letters.iter().all(|letter| is_letter(*letter)) {
                     return Accepted::No;
@@ -139,7 +141,9 @@ fn is_option(arg: &OsStr) -> bool {
 /// Whether an argument is an option of neither this program nor the system's `tr`.
 fn is_foreign(arg: &OsStr) -> bool {
     match arg.as_bytes() {
-        [b'-', b'-', name @ ..] => !LONG.iter().any(|long| long.as_bytes().starts_with(name)),
+        [b'-', b'-', name @ ..] => !LONG_OPTIONS
+            .iter()
+            .any(|long| long.as_bytes().starts_with(name)),
         [b'-', letter, ..] => letter.is_ascii_alphabetic() && !is_letter(*letter),
         _ => false,
     }

@@ -144,7 +144,7 @@ fn convert(args: &Args, format: Format, endpoint: Option<&str>) -> Done {
     args.span.check_in(&recording.analysis)?;
     let mut filter = args.filters.filter_in(&recording)?;
     if format.has_spans() {
-        filter.min = min_or(args, otlp::LEAST);
+        filter.min = min_or(args, otlp::SHORTEST_SPAN);
     }
     let ask = Ask {
         min: filter.min,

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use tr_compare::pipeline::{graph as graph_of, Job, Pipeline};
-use tr_insight::recordings::ci_jobs::MOST;
+use tr_insight::recordings::ci_jobs::MOST_JOBS;
 use tr_insight::recordings::identity;
 use tr_report::reports::TimelineUse;
 use tr_text::escape;
@@ -149,8 +149,8 @@ fn write_pipeline(args: &Args) -> Done {
 
 /// Reads the recordings, the job graph and the CI system's list of jobs, and joins them into one pipeline.
 fn pipeline(args: &Args) -> Result<Pipeline, ExitCode> {
-    if args.files.len() > MOST {
-        let why = format!("a pipeline has at most {MOST} recordings");
+    if args.files.len() > MOST_JOBS {
+        let why = format!("a pipeline has at most {MOST_JOBS} recordings");
         return Err(errors::refused(why));
     }
     let graph = args.graph.as_deref();

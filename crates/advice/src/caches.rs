@@ -37,7 +37,7 @@ fn go_cache(facts: &BuildFacts<'_>) -> Option<Candidate> {
     const TOOLS: [&str; 4] = ["compile", "asm", "cgo", "vet"];
     let of_go = |execution: &Execution| {
         let is_tool = |tool: &&str| execution.program.has_verb("go", tool);
-        TOOLS.iter().any(|tool| is_tool(tool))
+        TOOLS.iter().any(is_tool)
     };
     let tools: Vec<(Group, &Execution)> = facts
         .all()

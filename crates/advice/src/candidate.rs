@@ -13,7 +13,7 @@ use tr_text::units;
 use crate::sleeps::nap::Superfluous;
 
 /// The largest number of lines of advice that a report about a build shows.
-pub const MOST: usize = 7;
+pub const MOST_LINES: usize = 7;
 
 /// The least gain in ns for which a change is worth a line of advice. One of 52 recorded builds had a useless line for
 /// a gain of 0.8 ms.

@@ -34,7 +34,7 @@ mod wrappers;
 use tr_analyze::critical_path::{CriticalPath, NoPath};
 use tr_analyze::model::Basis;
 
-pub use candidate::{Advice, AdviceKind, MOST};
+pub use candidate::{Advice, AdviceKind, MOST_LINES};
 pub use combined::Combined;
 use facts::BuildFacts;
 use lines::AdviceLines;

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use tr_analyze::critical_path::NoPath;
 use tr_analyze::schedule::Effect;
 
-use crate::candidate::{Advice, AdviceKind, Gain, MOST};
+use crate::candidate::{Advice, AdviceKind, Gain, MOST_LINES};
 use crate::combined::{bound, combined, Combined};
 use crate::facts::BuildFacts;
 use crate::rating::DistinctAdvice;
@@ -36,7 +36,7 @@ impl AdviceLines {
         spare: u64,
     ) -> AdviceLines {
         kept.sort_by_key(|kept| rank(&kept.advice));
-        kept.truncate(MOST);
+        kept.truncate(MOST_LINES);
         let together = Together::of(facts, simulation, &kept, alone, spare);
         let mut changes: Vec<Advice> = kept.into_iter().map(|kept| kept.advice).collect();
         let affinity = simulation.affinity.as_ref();

@@ -1,6 +1,6 @@
 //! Collects the changes of a build that the rules of advice propose.
 
-use tr_analyze::schedule::MOST;
+use tr_analyze::schedule::MOST_CHANGES;
 
 use crate::candidate::Candidate;
 use crate::facts::BuildFacts;
@@ -33,7 +33,7 @@ impl<'f> Proposals<'f> {
         candidates.retain(|candidate| candidate.cap > 0);
         let sleeps = KnownSleeps::of(facts, &candidates);
         candidates.sort_by_key(|candidate| (std::cmp::Reverse(candidate.cap), candidate.kind));
-        candidates.truncate(MOST - OTHER_CHANGES);
+        candidates.truncate(MOST_CHANGES - OTHER_CHANGES);
         Proposals {
             candidates,
             jobs,

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tr_analyze::critical_path::TimeKind;
 use tr_analyze::model::ProcessIx;
 use tr_analyze::programs::Group;
-use tr_analyze::schedule::MOST;
+use tr_analyze::schedule::MOST_CHANGES;
 use tr_analyze::what_if::Without;
 use tr_programs::command_line;
 use tr_programs::program_name::ProgramName;
@@ -168,7 +168,7 @@ fn launchers(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         let totals = calls.iter().map(|call| total(call.launcher));
         Reverse(totals.fold(0u64, u64::saturating_add))
     });
-    all.truncate(MOST);
+    all.truncate(MOST_CHANGES);
     let launchers = all.iter().flat_map(|(_, calls)| calls);
     let mut started: BTreeMap<Group, Vec<Group>> =
         launchers.map(|call| (call.launcher, Vec::new())).collect();

@@ -20,7 +20,7 @@ use crate::tracker::{Exited, ProcIx, ProcessEntry, Task, TaskIx, Tracker};
 
 /// The smallest number of processes or threads of the model that one thread of `tr` builds when several threads of `tr`
 /// share this work. For fewer of them, starting a further thread of `tr` costs more time than it saves.
-const FEW: usize = 1 << 10;
+const LEAST_ITEMS: usize = 1 << 10;
 
 /// Fills in all parts of the analysis that come from the tracker, after the tracker has seen all events of the trace.
 pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
@@ -47,7 +47,7 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
     analysis.threads = order
         .threads
         .par_iter()
-        .with_min_len(FEW)
+        .with_min_len(LEAST_ITEMS)
         .map(|(ix, process)| {
             let (task, basis) = (&tracker.tasks[*ix], tracker.basis);
             thread_of(task, *process, (end, basis), thread_ix)
@@ -167,7 +167,7 @@ impl Order {
         let ids: Vec<ProcIx> = tracker.processes.ids().collect();
         let mut sorted: Vec<(Ktime, Tgid, ProcIx)> = ids
             .into_par_iter()
-            .with_min_len(FEW)
+            .with_min_len(LEAST_ITEMS)
             .filter(|ix| tracker.processes[*ix].threads.iter().any(inside))
             .map(|ix| {
                 let process = &tracker.processes[ix];
@@ -230,7 +230,7 @@ fn processes(mut tracker: Tracker, analysis: &Analysis, order: &Order) -> Vec<Pr
     let rest: Vec<(Option<ProcessIx>, Exited)> = order
         .processes
         .par_iter()
-        .with_min_len(FEW)
+        .with_min_len(LEAST_ITEMS)
         .map(|ix| {
             let process = &tracker.processes[*ix];
             let parent = process.parent.and_then(|ix| order.process(&tracker, ix));
@@ -246,7 +246,7 @@ fn processes(mut tracker: Tracker, analysis: &Analysis, order: &Order) -> Vec<Pr
     let entries: Vec<ProcessEntry> = order.processes.iter().map(take).collect();
     entries
         .into_par_iter()
-        .with_min_len(FEW)
+        .with_min_len(LEAST_ITEMS)
         .zip(rest)
         .map(|(entry, (parent, exits))| process_of(entry, parent, analysis, &order.thread, exits))
         .collect()

@@ -24,9 +24,9 @@ use crate::model::ClockDisagreement;
 /// The least number of impossible orders of events that proves that the clocks of a pair of CPUs disagree. The number
 /// is a guess: a single impossible order may come from an event that the kernel hid, and with a higher number, pairs of
 /// CPUs that rarely exchange tasks would never be reported.
-const ENOUGH: u64 = 2;
+const PROVING_ORDERS: u64 = 2;
 /// The largest number of pairs of CPUs whose impossible orders of events are counted.
-const MOST: usize = 1 << 12;
+const MOST_PAIRS: usize = 1 << 12;
 /// The number of slots in which first switch-ins of unknown tasks are remembered. A task's tid determines its slot, and
 /// a later task replaces an earlier one.
 const UNBORN: usize = 1 << 10;
@@ -81,7 +81,7 @@ impl ClockCheck {
     /// Records that two events prove a difference of at least `by` ns between the clocks of two CPUs.
     fn differ(&mut self, one: CpuId, other: CpuId, by: u64) {
         let pair = (one.min(other), one.max(other));
-        let room = self.orders.len() < MOST || self.orders.contains_key(&pair);
+        let room = self.orders.len() < MOST_PAIRS || self.orders.contains_key(&pair);
         if one != other && by > 0 && room {
             let orders = self.orders.entry(pair).or_default();
             orders.count += 1;
@@ -186,11 +186,11 @@ impl ClockCheck {
         }
     }
 
-    /// The pair of CPUs whose clocks disagree most, among the pairs with at least `ENOUGH` impossible orders;
+    /// The pair of CPUs whose clocks disagree most, among the pairs with at least `PROVING_ORDERS` impossible orders;
     /// `None` if there is no such pair.
     pub fn finish(&self) -> Option<ClockDisagreement> {
         let all = self.orders.iter();
-        let proved = all.filter(|(_, orders)| orders.count >= ENOUGH);
+        let proved = all.filter(|(_, orders)| orders.count >= PROVING_ORDERS);
         let impossible_orders = proved.clone().map(|(_, orders)| orders.count).sum();
         let (cpus, worst) = proved.max_by_key(|(_, orders)| orders.by)?;
         Some(ClockDisagreement {

@@ -14,7 +14,7 @@ use super::finder::{Caches, Explains, Finder};
 use super::passes::{
     code, fails, family, is_killed_itself, is_question, passes, program_start, Passes,
 };
-use super::runners::SHORT;
+use super::runners::LONGEST_CHECK;
 use super::texts::Texts;
 use tr_insight::processes::ancestors::down;
 use tr_insight::processes::exit;
@@ -174,7 +174,9 @@ impl<'a> Finder<'a> {
         let is_error = !is_question(child) && code(child) != Some(1);
         let is_kept = is_error && self.may_have_been_kept(child, above);
         let is_script = passes(self.analysis.process(above)) == Passes::Status;
-        if is_kept && child.wall() >= SHORT || is_script && self.is_only_failed_run(child, above) {
+        if is_kept && child.wall() >= LONGEST_CHECK
+            || is_script && self.is_only_failed_run(child, above)
+        {
             2
         } else {
             u8::from(is_kept || self.gave_up(child, above))

@@ -19,7 +19,7 @@ pub(super) use self::to_shells::OF_SHELLS;
 use super::finder::{Explains, Finder};
 use super::passes::{
     asks_for_packages, code, fails, family, is_killed_itself, is_question, passes, program_start,
-    Passes, LONG,
+    Passes, LONG_CHILD,
 };
 use super::texts::Decided;
 use tr_insight::processes::exit;
@@ -188,7 +188,7 @@ impl Finder<'_> {
     /// must have done more than a check for the script.
     fn is_likely_step(&self, ix: ProcessIx, above: ProcessIx) -> bool {
         let (child, shell) = (self.analysis.process(ix), self.analysis.process(above));
-        let is_step = role(child).is_some() || child.wall() >= shell.wall() / LONG;
+        let is_step = role(child).is_some() || child.wall() >= shell.wall() / LONG_CHILD;
         passes(shell) == Passes::Status
             && code(child) == code(shell)
             && self.gave_up(child, above)

@@ -44,9 +44,9 @@ fn is_header(name: &[u8]) -> bool {
 const OPTIONS: &str = "-o -out --out --outfile --output --output-file";
 
 /// Two limits that bound the work. A script on a command line is searched for redirections only if it has at most
-/// `SCRIPT` bytes. At most `MOST` files are taken as written by one command.
+/// `SCRIPT` bytes. At most `MOST_FILES` files are taken as written by one command.
 const SCRIPT: usize = 4096;
-const MOST: usize = 20;
+const MOST_FILES: usize = 20;
 
 /// The files that a command with these arguments writes; `program` is the name of its program.
 pub(super) fn outputs(argv: &Argv, program: &ProgramName) -> Vec<Output> {
@@ -70,7 +70,7 @@ pub(super) fn outputs(argv: &Argv, program: &ProgramName) -> Vec<Output> {
     let all = names
         .chain(guesses)
         .filter(|(name, _)| is_name(name))
-        .take(MOST);
+        .take(MOST_FILES);
     all.map(|(name, is_guess)| Output {
         name: plain(name).to_vec(),
         is_guess,

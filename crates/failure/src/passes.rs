@@ -265,7 +265,7 @@ fn has_option(process: &Process, letters: &str, long: &str) -> bool {
 
 /// A child that took at least the script's wall time divided by this number, a twentieth, did more than a check. Fitted
 /// to the failures that the script `failures.py` plants in builds.
-pub(super) const LONG: u64 = 20;
+pub(super) const LONG_CHILD: u64 = 20;
 
 /// The time in nanoseconds within which a program must end after the failure of a child, so that this failure is taken
 /// for the reason: half a second, or a twentieth of the program's life if that is longer.

@@ -8,7 +8,8 @@ use tr_programs::tools::Role;
 
 use super::finder::Finder;
 use super::passes::{
-    builds, code, fails, is_often_ignored, is_question, passes, program_start, Passes, LONG, NEAR,
+    builds, code, fails, is_often_ignored, is_question, passes, program_start, Passes, LONG_CHILD,
+    NEAR,
 };
 use super::passes::{is_optional, is_step};
 use super::runs::{Runs, Scripts};
@@ -17,7 +18,7 @@ use tr_insight::processes::{exit, label};
 
 /// The longest time in nanoseconds that a program usually needs to check something for a script. A guess: `grep -q` and
 /// `test` take some milliseconds.
-pub(super) const SHORT: u64 = 50_000_000;
+pub(super) const LONGEST_CHECK: u64 = 50_000_000;
 
 impl Finder<'_> {
     /// Whether a program of unknown kind tolerates the failure of a child: an earlier child failed in an equal way, and
@@ -137,7 +138,7 @@ impl Finder<'_> {
     /// a process is more than the result of a check.
     pub(super) fn took_its_part(&self, child: &Process, above: ProcessIx) -> bool {
         let all = self.analysis.process(above).wall();
-        child.wall() >= SHORT && child.wall() >= all / LONG
+        child.wall() >= LONGEST_CHECK && child.wall() >= all / LONG_CHILD
     }
 
     /// Whether a child is one of several scripts that its parent ran with the parent's own interpreter.

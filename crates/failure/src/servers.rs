@@ -16,7 +16,7 @@ use super::passes::DEEP;
 const SERVERS: usize = 1_000;
 
 /// The largest number of ports and sockets in one command line that are used. A bound of the work.
-const MOST: usize = 20;
+const MOST_PORTS: usize = 20;
 
 /// The numbers that count as ports of a server. Linux reserves ports below 1024 for root. A number that is a whole
 /// argument, and no value of an option such as `--port`, counts only from `ALONE` on, because a smaller one may be a
@@ -103,7 +103,7 @@ pub(super) fn addresses(argv: &Argv) -> Vec<Vec<u8>> {
             number(part.get(..end.unwrap_or(part.len()))?)
         });
         found.extend(ports.map(|port| port.to_string().into_bytes()));
-        if found.len() >= MOST {
+        if found.len() >= MOST_PORTS {
             break;
         }
     }

@@ -7,7 +7,7 @@ use crate::codec::{to_new_front, Codec, Col, Step, Stored, Text};
 use crate::ids::{Comm, Ktime, Tgid, Tid};
 
 /// The largest number of entries of [`Others::shares`] in one event.
-const MOST: usize = 64;
+const MOST_SHARES: usize = 64;
 
 /// How long unrecorded tasks had the event's CPU while recorded tasks waited for it, up to the event's time. All times
 /// are in µs. The event can sum up several waits, as long as the unrecorded tasks had nearly the same shares of each
@@ -56,7 +56,7 @@ impl Stored for Others {
         c.int(Col::OthersSwitches, &mut self.switches)?;
         c.int(Col::OthersBetween, &mut self.between_us)?;
         let len = self.shares.len();
-        let count = c.count(Col::OthersShares, len, MOST, "a CPU's shares")?;
+        let count = c.count(Col::OthersShares, len, MOST_SHARES, "a CPU's shares")?;
         c.elements(count, &mut self.shares, |c, share| {
             let mut task = (share.tgid, share.comm);
             if c.recent(Col::OthersShares, |known| &mut known.others, &mut task)? {

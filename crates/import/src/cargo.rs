@@ -15,7 +15,7 @@ const RUSTC: &[u8] = b"<td>rustc:</td><td>rustc ";
 
 /// The largest number of compiled units that are read from a timing file of cargo. The largest
 /// workspaces have some thousands.
-pub(crate) const MOST: usize = 20_000;
+pub(crate) const MOST_UNITS: usize = 20_000;
 
 /// A compiled unit as the script in cargo's timing page has it, with times in seconds.
 #[derive(Deserialize)]
@@ -81,7 +81,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Option<Timings>, Error> {
         Some(Err(error)) => return Err(damaged(error.to_string())),
         None => return Err(damaged("nothing follows".to_owned())),
     };
-    Error::at_most(MOST, rows.len(), FORMAT, "units")?;
+    Error::at_most(MOST_UNITS, rows.len(), FORMAT, "units")?;
     // cargo does not measure doctests and gives them a length of 0.
     rows.retain(|row| row.duration > 0.0 || !row.target.ends_with("(doc test)"));
     Ok(Some(Timings {

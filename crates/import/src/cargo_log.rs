@@ -7,7 +7,7 @@ use serde::Deserialize;
 use tr_placing::cargo::{Timings, Unit, UnitPart};
 use tr_placing::ToolVersion;
 
-use crate::cargo::{ns, MOST};
+use crate::cargo::{ns, MOST_UNITS};
 use crate::error::Error;
 
 const FORMAT: &str = "cargo -Zbuild-analysis";
@@ -118,7 +118,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Timings, Error> {
             }
             Event::Other => {}
         }
-        Error::at_most(MOST, started.len().max(units.len()), FORMAT, "units")?;
+        Error::at_most(MOST_UNITS, started.len().max(units.len()), FORMAT, "units")?;
     }
     Ok(Timings { units, rustc })
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use tr_insight::recordings::ci_jobs::{CiJob, MOST};
+use tr_insight::recordings::ci_jobs::{CiJob, MOST_JOBS};
 
 use crate::date;
 
@@ -51,8 +51,8 @@ pub fn started(text: &str) -> Result<Vec<CiJob>, String> {
                 .ok_or("neither an array of jobs nor an object with one")?,
         );
     }
-    if jobs.len() > MOST {
-        return Err(format!("more than {MOST} jobs"));
+    if jobs.len() > MOST_JOBS {
+        return Err(format!("more than {MOST_JOBS} jobs"));
     }
     let mut all: Vec<(CiJob, Option<&str>)> = Vec::new();
     for job in jobs {

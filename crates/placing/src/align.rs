@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use tr_analyze::model::{Analysis, ProcessIx};
 
-use super::lookup::{signed, LATE};
+use super::lookup::{signed, LATEST_END};
 
 /// The times of a record in a tool's log, in nanoseconds since the start of the tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct Span {
 
 /// The largest difference in nanoseconds between the times of a log record and those of a process, if the record's name
 /// matches no process. With a larger difference, the record and the process are not matched. A guess; it is smaller
-/// than `LATE`, because here no name confirms the match.
+/// than `LATEST_END`, because here no name confirms the match.
 const LATE_UNNAMED: u64 = 50_000_000;
 
 /// The largest number of processes that are compared with a log record whose name matches no process. The number limits
@@ -39,7 +39,7 @@ const SOON: u64 = 150_000_000;
 
 /// Finds the process of each record in a tool's log among the children of the tool. `named` has for each record the
 /// children whose command lines contain the record's name. The record's process is the one of these children whose
-/// start and end are nearest to the record's times and differ from them by at most `LATE`. If there is none, it is the
+/// start and end are nearest to the record's times and differ from them by at most `LATEST_END`. If there is none, it is the
 /// only child that differs by at most `LATE_UNNAMED`.
 pub fn align(
     analysis: &Analysis,
@@ -58,7 +58,7 @@ pub fn align(
         for ix in named {
             let (start, end) = life(*ix);
             let (life, length) = (end.abs_diff(start), span.to.abs_diff(span.from));
-            if life.abs_diff(length) <= LATE {
+            if life.abs_diff(length) <= LATEST_END {
                 zeros.push(start.saturating_sub(span.from));
             }
         }
@@ -83,7 +83,9 @@ pub fn align(
         let pair = move |ix: &ProcessIx| (distance(*ix, span), at, *ix);
         named.iter().map(pair)
     });
-    let mut pairs: Vec<_> = pairs.filter(|(distance, ..)| *distance <= LATE).collect();
+    let mut pairs: Vec<_> = pairs
+        .filter(|(distance, ..)| *distance <= LATEST_END)
+        .collect();
     pairs.sort_unstable();
     let mut used = HashSet::new();
     for (_, at, ix) in pairs {

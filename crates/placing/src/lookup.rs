@@ -21,7 +21,7 @@ pub const CLOCKS: i64 = 20_000_000;
 /// process. A tool on a busy machine starts a process late, and notices the end of the process late. A guess: with a
 /// smaller limit, spans of a busy machine would match no process; with a larger one, two short commands would be
 /// mistaken for each other.
-pub const LATE: u64 = 250_000_000;
+pub const LATEST_END: u64 = 250_000_000;
 
 /// Finds the processes and times of a recording that belong to records in files of other tools.
 pub struct Lookup<'a> {

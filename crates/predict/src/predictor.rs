@@ -265,7 +265,7 @@ impl Predictor {
             ..machine
         };
         let least = self.slowest(without, Effect::Best).0.wall;
-        let is_short = self.is_changed(machine) && least < SHORT;
+        let is_short = self.is_changed(machine) && least < SHORT_RUN;
         (machine.quota.is_some() || is_short).then_some(least)
     }
 
@@ -589,7 +589,7 @@ impl Predictor {
 /// The limit in ns for a short run: if a run takes less time without other tasks, it may get the CPUs at once although
 /// other tasks use them. A guess: the limit is some dozens of time slices. One recorded build took only 60 ms, because
 /// a cache answered most of its compilations, and this build got the CPUs at once.
-const SHORT: u64 = 100_000_000;
+const SHORT_RUN: u64 = 100_000_000;
 /// The smallest error that every forecast is assumed to have, in thousandths of its time. A guess; `predict.py`
 /// compares the intervals with real runs.
 const BASE: u64 = 50;

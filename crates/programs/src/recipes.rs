@@ -13,7 +13,7 @@ use tr_text::phrase::Phrase;
 use tr_text::{escape, phrase, units};
 
 /// The largest number of commands that are read to name a recipe of make or ninja.
-const MOST: usize = 256;
+const MOST_COMMANDS: usize = 256;
 
 /// The longest name, in columns, that is given to a recipe of make or ninja for people.
 const WIDTH: usize = 60;
@@ -103,7 +103,7 @@ fn of_command(command: &Command) -> StepName {
 fn commands(script: &[u8]) -> Vec<Command> {
     let outline = Outline::read(script);
     let is_before = |word: &&Word| has(BEFORE, &word.text);
-    let simple = outline.in_order().into_iter().take(MOST);
+    let simple = outline.in_order().into_iter().take(MOST_COMMANDS);
     let simple = simple.map(|command| Command {
         words: command
             .words

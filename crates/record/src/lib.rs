@@ -69,7 +69,7 @@ pub use scripts::{ScriptFinder, SourcedFiles};
 pub use session::{record, Report};
 pub use source::bpf::loader::serve as serve_as_loader;
 pub use source::bpf::sudo::LOADER;
-pub use stall::{LIMIT, LONG};
+pub use stall::{LIMIT, LONG_WAIT};
 pub use tr_output::Target;
 pub use untraced::{run_untraced, Untraced};
 pub use waiter::{end_like, wait_for};

@@ -11,7 +11,7 @@ use std::time::SystemTime;
 /// The largest number of bytes of `/proc/PID/maps`, summed over all processes, from which mappings are kept. The
 /// mappings take some three times that memory. Beyond this limit all mappings are dropped; those of living processes
 /// are read again.
-const MOST: usize = 4 << 20;
+const MOST_BYTES: usize = 4 << 20;
 
 /// A program in a process: the process's id in `tr`'s own pid namespace, and the address of the program's arguments,
 /// which differs between the programs that the process executes.
@@ -83,7 +83,7 @@ impl Mappings {
         // The text is empty if the process has ended: then its earlier mappings are kept, because they were correct.
         if !from.maps.is_empty() {
             self.bytes += from.maps.len();
-            if self.bytes > MOST {
+            if self.bytes > MOST_BYTES {
                 self.images.clear();
                 self.bytes = from.maps.len();
             }
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(at(&mappings, 0x55a1), None);
         assert_eq!(at(&mappings, 1), Some((5, 0)));
         // The loop adds more mappings than the limit of memory allows, so that earlier ones are dropped.
-        for pid in 0..2 * MOST / MAPS.len() {
+        for pid in 0..2 * MOST_BYTES / MAPS.len() {
             let image = (u32::try_from(pid).unwrap(), 1);
             let _ = mappings
                 .take(&Mapped {
@@ -156,6 +156,6 @@ mod tests {
                 })
                 .count();
         }
-        assert!(mappings.images.len() <= MOST / MAPS.len());
+        assert!(mappings.images.len() <= MOST_BYTES / MAPS.len());
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 /// The shortest interval between two samples of the machine's counters. Samples are taken when the source of events is
 /// drained.
-const LEAST: Duration = Duration::from_secs(1);
+const SHORTEST_INTERVAL: Duration = Duration::from_secs(1);
 /// The longest interval between two samples of the machine's counters, however small the trace file is.
 const LONGEST: Duration = Duration::from_secs(30);
 /// The approximate size that an event of a sample (for the counters or for a disk) takes in the file, in bytes: 71 to
@@ -37,7 +37,7 @@ impl Pace {
     /// is taken at the end of the recording, and its size is counted as used from the start.
     pub fn new(now: Instant) -> Pace {
         Pace {
-            next: now + LEAST,
+            next: now + SHORTEST_INTERVAL,
             last: now,
             spent: 2 * EVENT,
             cost: EVENT,
@@ -49,7 +49,7 @@ impl Pace {
     pub fn is_second(&mut self, now: Instant) -> bool {
         let is = now >= self.next;
         if is {
-            self.next = now + LEAST;
+            self.next = now + SHORTEST_INTERVAL;
         }
         is
     }

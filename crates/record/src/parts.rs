@@ -12,7 +12,7 @@ use crate::output::{Outcome, Tally};
 
 /// The shortest time that a part of a rotated recording covers, except the last part. The names of the files contain
 /// the second at which the part begins, so two parts must not begin in the same second.
-const LEAST: Duration = Duration::from_millis(1500);
+const SHORTEST_PART: Duration = Duration::from_millis(1500);
 /// The longest wait between two attempts to open the file of the next part of a rotated recording, if they fail.
 const PATIENCE: Duration = Duration::from_secs(300);
 /// The interval between two checks whether the output has accepted the end of the previous part of a recording.
@@ -68,7 +68,7 @@ impl Parts {
         Parts {
             rotation,
             begun,
-            not_before: begun + LEAST,
+            not_before: begun + SHORTEST_PART,
             refused: None,
             closing: None,
             sum: Tally::default(),
@@ -100,16 +100,18 @@ impl Parts {
         full && Instant::now() >= self.not_before && closed
     }
 
-    /// Continues the present part for at least [`LEAST`] more, because the source of events cannot end the part now.
+    /// Continues the present part for at least [`SHORTEST_PART`] more, because the source of events cannot end the part now.
     pub fn postpone(&mut self) {
-        self.not_before = Instant::now() + LEAST;
+        self.not_before = Instant::now() + SHORTEST_PART;
     }
 
     /// Notes that the file of the next part of the recording cannot be opened. The next attempt follows after 1.5 s,
     /// and then each time after twice the previous wait, up to five minutes. Returns whether this is the first
     /// failure: only the first one is recorded as an event.
     pub fn refuse(&mut self) -> bool {
-        let wait = self.refused.map_or(LEAST, |wait| (wait * 2).min(PATIENCE));
+        let wait = self
+            .refused
+            .map_or(SHORTEST_PART, |wait| (wait * 2).min(PATIENCE));
         self.not_before = Instant::now() + wait;
         self.refused.replace(wait).is_none()
     }
@@ -125,7 +127,7 @@ impl Parts {
         self.join();
         self.begun = Instant::now();
         self.before = std::mem::replace(&mut self.file, file);
-        (self.not_before, self.refused) = (self.begun + LEAST, None);
+        (self.not_before, self.refused) = (self.begun + SHORTEST_PART, None);
         self.count += 1;
         let close = move || {
             let wait = || {
@@ -207,7 +209,7 @@ mod tests {
         })
         .take(12)
         .collect();
-        assert_eq!(waits[0], 2 * LEAST);
+        assert_eq!(waits[0], 2 * SHORTEST_PART);
         assert!(waits.is_sorted());
         assert_eq!(waits[11], PATIENCE);
     }

@@ -11,11 +11,11 @@ use rustix::net::{
 };
 
 /// The largest number of descriptors in one message over a socket: the kernel's SCM_MAX_FD.
-const MOST: usize = 253;
+const MOST_DESCRIPTORS: usize = 253;
 
 /// The bytes of memory that the descriptors of a message need. The memory is not on the heap, because
 /// COMMAND's process sends a message between fork and exec.
-const ROOM: usize = rustix::cmsg_space!(ScmRights(MOST));
+const ROOM: usize = rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS));
 
 /// Sends at least one byte, together with descriptors, to the process at the other end of the socket.
 ///
@@ -65,7 +65,7 @@ mod tests {
     use std::os::fd::AsFd;
     use std::os::unix::net::UnixStream;
 
-    use super::{receive, send, MOST};
+    use super::{receive, send, MOST_DESCRIPTORS};
 
     #[test]
     fn bytes_and_descriptors_arrive() {
@@ -79,7 +79,7 @@ mod tests {
         assert_eq!((&bytes, descriptors.len()), (b"three", 3));
         let mut bytes = [0; 4];
         assert!(receive(&other, &mut bytes).unwrap().is_empty());
-        assert!(send(&one, b"x", &[many; MOST + 1]).is_err());
+        assert!(send(&one, b"x", &[many; MOST_DESCRIPTORS + 1]).is_err());
         drop(passed);
         send(descriptors.pop().unwrap(), b"it", &[]).unwrap();
         let mut bytes = [0; 2];

@@ -15,7 +15,7 @@ use crate::containers::RuntimeContainer;
 use crate::machine;
 
 /// The largest number of containers whose throttled time is watched at the same time.
-const MOST: usize = 1024;
+const MOST_CONTAINERS: usize = 1024;
 
 /// The containers of recorded runtimes that have a cgroup, and the times for which quotas have throttled them.
 #[derive(Debug, Default)]
@@ -49,7 +49,7 @@ impl Quotas {
             let (_, mountinfo) = cgroups::own();
             self.mounts = cgroups::points(&mountinfo, &["cpu", ""]);
         }
-        if self.by_id.len() < MOST && !self.by_id.contains_key(&container.id) {
+        if self.by_id.len() < MOST_CONTAINERS && !self.by_id.contains_key(&container.id) {
             let quota = Quota {
                 container: Container {
                     name: Arc::default(),

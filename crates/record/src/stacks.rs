@@ -52,7 +52,7 @@ pub struct Stacked {
 /// The largest number of frames, and also of stacks, whose numbers are remembered, with some 30 bytes each. When this
 /// limit is reached, all numbers are forgotten. Frames get new numbers from then on, and frames with earlier numbers
 /// get no symbols.
-const MOST: usize = 1 << 20;
+const MOST_NUMBERED: usize = 1 << 20;
 
 /// The largest number of paths of executed or mapped files that are remembered.
 const PATHS: usize = 1 << 14;
@@ -139,7 +139,7 @@ impl Stacks {
 
     /// The events for a sampled stack: first the files that no event has named before, and then the sample.
     pub fn events(&mut self, from: &Stacked) -> Vec<LifeKind> {
-        if self.frames.len().max(self.stacks.len()) >= MOST {
+        if self.frames.len().max(self.stacks.len()) >= MOST_NUMBERED {
             self.frames.clear();
             self.stacks.clear();
         }

@@ -7,7 +7,7 @@ use crate::signals::Signals;
 use crate::source::Source;
 
 /// The time after which a wait for the output is long, so that `Notices::on_wait` is called.
-pub const LONG: Duration = Duration::from_secs(2);
+pub const LONG_WAIT: Duration = Duration::from_secs(2);
 
 /// The longest wait for the output after COMMAND's end. The wait needs a limit because in CI no one sends a signal that
 /// would end it.
@@ -22,7 +22,7 @@ pub struct Stall {
     /// Whether a signal to `tr` has come since COMMAND ended.
     signalled: bool,
     pause: Duration,
-    /// The function that is called once, when COMMAND has ended and the wait for the output has lasted for [`LONG`].
+    /// The function that is called once, when COMMAND has ended and the wait for the output has lasted for [`LONG_WAIT`].
     on_long: Option<fn()>,
 }
 
@@ -64,9 +64,9 @@ impl Stall {
         !(self.signalled && self.is_long()) && since.elapsed() < LIMIT
     }
 
-    /// Whether the wait for the output has lasted for at least the time [`LONG`].
+    /// Whether the wait for the output has lasted for at least the time [`LONG_WAIT`].
     pub fn is_long(&self) -> bool {
-        self.since.elapsed() >= LONG
+        self.since.elapsed() >= LONG_WAIT
     }
 
     /// Sleeps once while waiting for the output, each time twice as long, up to 20 ms.

@@ -35,7 +35,7 @@ const NO_OWNERS: [&str; 27] = [
 ];
 
 /// The short forms of the word "password" in names of options and settings.
-const SHORT: [&str; 4] = ["pass", "pwd", "pw", "passw"];
+const SHORT_FORMS: [&str; 4] = ["pass", "pwd", "pw", "passw"];
 
 /// Words that, before `key` at the end of a name, make the name stand for a secret: `api_key`, `apikey`.
 #[rustfmt::skip]
@@ -264,7 +264,9 @@ pub fn secret(name: &[u8]) -> Certainty {
 
 /// Whether a word of a name means the password of something: `dbpass`, `remotepass`.
 fn is_owned(word: &str) -> bool {
-    let owner = SHORT.iter().find_map(|short| word.strip_suffix(short));
+    let owner = SHORT_FORMS
+        .iter()
+        .find_map(|short| word.strip_suffix(short));
     owner.is_some_and(|owner| owner.len() >= 2 && !is(&NO_OWNERS, owner))
 }
 

@@ -463,7 +463,7 @@ fn behind(word: &[u8], after: Option<u8>) -> SecretPlace {
 /// Long options that are written with one dash, such as `-password`. They must not be read as a
 /// short option with a value in the same word (`-pX`).
 #[rustfmt::skip]
-const LONG: [&str; 30] = [
+const LONG_OPTIONS: [&str; 30] = [
     "password", "pass", "passin", "passout", "path", "port", "prefix", "print", "profile", "project", "properties",
     "pwd", "proxy", "token", "type", "tag", "test", "timeout", "target", "key", "keystore", "keyfile", "secret",
     "store", "auth", "account", "all", "api", "user", "url",
@@ -499,7 +499,7 @@ fn exact(name: &[u8], head: &[u8]) -> bool {
 fn is_long(word: &[u8]) -> bool {
     let name = word.get(1..).unwrap_or_default();
     let name = name.split(|b| *b == b'=').next().unwrap_or_default();
-    LONG.iter().any(|long| long.as_bytes() == name)
+    LONG_OPTIONS.iter().any(|long| long.as_bytes() == name)
 }
 
 /// Finds the option `-u` at the end of a word with several short options, as curl accepts them: `-sSu` is short for

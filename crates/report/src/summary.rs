@@ -36,7 +36,7 @@ use crate::size;
 use chart::Chart;
 
 /// The largest number of entries in each list of a summary: changes, steps, parts of the critical path, warnings.
-const MOST: usize = 3;
+const MOST_ENTRIES: usize = 3;
 /// The greatest width in columns of a name in a summary. Names can be long command lines.
 const NAME: usize = 60;
 
@@ -141,7 +141,7 @@ impl Summary {
         let path = path::path_of(view).ok();
         let advised = path.as_ref().map(|path| advise(view, path, None));
         let advised = advised.unwrap_or_default();
-        let advice: Vec<Advice> = advised.to_change().take(MOST).cloned().collect();
+        let advice: Vec<Advice> = advised.to_change().take(MOST_ENTRIES).cloned().collect();
         let combined = advised.combined(advice.len());
         let combined = combined.map(|combined| combined.text(advice.len()));
         let machine = advised.machines().cloned().collect();
@@ -150,9 +150,9 @@ impl Summary {
         let failures = Failures::new(view.recording, view.chosen, Some(&all));
         let fails = |step: &Step| failures.counts(step);
         let mut warnings = warnings::warnings(view.recording);
-        if warnings.len() > MOST {
-            let more = warnings.len() - MOST;
-            warnings.truncate(MOST);
+        if warnings.len() > MOST_ENTRIES {
+            let more = warnings.len() - MOST_ENTRIES;
+            warnings.truncate(MOST_ENTRIES);
             warnings.push(format!("and {more} more: {TR} analyze --report quality"));
         }
         Summary {
@@ -214,7 +214,7 @@ impl Summary {
         for failure in self.failed(|name| name.to_owned(), |text| text.to_owned()) {
             out.wrapped(Paint::Bad, "Failed: ", &failure);
         }
-        for test in self.slow.iter().take(MOST) {
+        for test in self.slow.iter().take(MOST_ENTRIES) {
             let slow = format!("{}: {}", units::shorten(test.name.short(), NAME), test.held);
             out.wrapped(Paint::Plain, "Slow: ", &slow);
         }
@@ -265,7 +265,7 @@ impl Summary {
         for failure in &failed {
             let _ = writeln!(out, "- ❌ {failure}");
         }
-        for test in self.slow.iter().take(MOST) {
+        for test in self.slow.iter().take(MOST_ENTRIES) {
             let name = escape::code(&units::shorten(test.name.short(), NAME));
             let _ = writeln!(out, "- Slow: {name}: {}", escape::markdown(&test.held));
         }
@@ -312,7 +312,7 @@ impl Summary {
     fn failed(&self, name: fn(&str) -> String, text: fn(&str) -> String) -> Vec<String> {
         let label = |failed: &Failure| name(&units::shorten(failed.name().short(), NAME));
         let reported = &self.failures.reported;
-        let shown = reported.iter().take(MOST);
+        let shown = reported.iter().take(MOST_ENTRIES);
         let lines = shown.map(|failed| {
             let at = failed.at().map(|at| format!(" at {}", text(at.short())));
             let at = at.unwrap_or_default();
@@ -337,7 +337,7 @@ impl Summary {
             words.join(" → ") + &held.collect::<String>()
         });
         let mut lines: Vec<String> = lines.collect();
-        if let Some(more @ 1..) = reported.len().checked_sub(MOST) {
+        if let Some(more @ 1..) = reported.len().checked_sub(MOST_ENTRIES) {
             let more = units::count(more as u64);
             lines.push(text(&format!(
                 "and {more} more: {TR} analyze --report execs --failed"
@@ -410,7 +410,7 @@ fn facts(analysis: &Analysis) -> Vec<String> {
 fn parts(analysis: &Analysis, path: &CriticalPath) -> Path {
     let groups = path::groups(analysis);
     let shares = path::shares(analysis, &groups, path);
-    let parts = shares.iter().take(MOST).map(|share| TimedPart {
+    let parts = shares.iter().take(MOST_ENTRIES).map(|share| TimedPart {
         name: Phrase::name(&share.name, NAME),
         ns: share.time,
         failed: false,
@@ -483,7 +483,7 @@ fn longest(wall: u64, list: &[Step], fails: impl Fn(&Step) -> bool) -> Vec<Timed
     let mut failed = Vec::new();
     loop {
         by_length(&mut found);
-        let others = found.split_off(MOST.min(found.len()));
+        let others = found.split_off(MOST_ENTRIES.min(found.len()));
         failed.extend(others.into_iter().filter(|(_, step)| fails(step)));
         let Some((at, whole)) = found.first().copied() else {
             break;
@@ -501,7 +501,9 @@ fn longest(wall: u64, list: &[Step], fails: impl Fn(&Step) -> bool) -> Vec<Timed
         found.extend(parts);
     }
     by_length(&mut failed);
-    let shown = found.into_iter().chain(failed.into_iter().take(MOST));
+    let shown = found
+        .into_iter()
+        .chain(failed.into_iter().take(MOST_ENTRIES));
     let shown = shown.map(|(_, step)| TimedPart {
         name: Phrase::new(
             step.name.whole().to_owned(),

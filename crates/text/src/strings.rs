@@ -7,7 +7,7 @@ use std::collections::HashMap;
 pub struct Strings {
     all: Vec<String>,
     places: HashMap<String, u32>,
-    /// The number of bytes for which the table still has room, counting only texts of more than `SHORT` bytes.
+    /// The number of bytes for which the table still has room, counting only texts of more than `SHORT_TEXT` bytes.
     room: usize,
 }
 
@@ -16,11 +16,11 @@ pub struct Strings {
 const LONGEST: usize = 4096;
 /// The length in bytes to which texts are cut when the table of a page's texts has no
 /// room left.
-const SHORT: usize = 120;
+const SHORT_TEXT: usize = 120;
 
 impl Strings {
     /// A table that may hold this many bytes of long texts. When these bytes are used up, further texts are cut to
-    /// `SHORT` bytes. Texts of at most `SHORT` bytes are not counted.
+    /// `SHORT_TEXT` bytes. Texts of at most `SHORT_TEXT` bytes are not counted.
     pub fn new(room: usize) -> Strings {
         Strings {
             all: Vec::new(),
@@ -34,7 +34,7 @@ impl Strings {
         if let Some(place) = self.places.get(&text) {
             return *place;
         }
-        let most = LONGEST.min(self.room.max(SHORT));
+        let most = LONGEST.min(self.room.max(SHORT_TEXT));
         let kept = if text.len() > most {
             let mut cut = most;
             while !text.is_char_boundary(cut) {
@@ -45,7 +45,7 @@ impl Strings {
         } else {
             text.clone()
         };
-        if kept.len() > SHORT {
+        if kept.len() > SHORT_TEXT {
             self.room = self.room.saturating_sub(kept.len());
         }
         let place = u32::try_from(self.all.len()).unwrap_or(u32::MAX);

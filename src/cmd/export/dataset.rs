@@ -29,7 +29,7 @@ const PARQUET: FileKind = FileKind {
 };
 
 /// The least wall time of a process for which the dataset has a row, unless the user gives `--min`.
-const LEAST: Duration = Duration::from_millis(100);
+const SHORTEST_PROCESS: Duration = Duration::from_millis(100);
 
 /// Writes the rows of the recording as Parquet files of a dataset of many runs.
 pub fn write(args: &Args) -> Done {
@@ -56,7 +56,7 @@ pub fn write(args: &Args) -> Done {
         waited(file, &recording.analysis, &mut place)?;
     }
     let filter = Filter {
-        min: min_or(args, LEAST),
+        min: min_or(args, SHORTEST_PROCESS),
         ..args.filters.filter()
     };
     let tables = dataset::tables(&recording, &filter.apply(&recording), &place);

@@ -24,7 +24,7 @@ const ASKED: u64 = 1_000_000;
 /// The naps of a program count as waits for the ends of its children ([`waits_for_children`]) only if, on average,
 /// there are at most this many naps for each child. A guess: a program that naps more often for each child checks
 /// often, and would gain little without the naps.
-const FEW: usize = 3;
+const NAPS_PER_CHILD: usize = 3;
 /// The largest number of processes that are searched for awaited work. A bound of the work.
 const TASKS: usize = 200;
 /// The build's time divided by this number is the length of the shortest nap that is compared with the work of other
@@ -109,7 +109,7 @@ pub(crate) fn waits_for_children(facts: &BuildFacts<'_>, slept: &[Nap]) -> bool 
     let ended: Vec<&[Nap]> = ended.collect();
     let naps = ended.iter().copied().flatten();
     // If there are many short naps for each child, only the last of these naps could be shorter.
-    let few = ended.iter().map(|naps| naps.len()).sum::<usize>() <= ended.len() * FEW;
+    let few = ended.iter().map(|naps| naps.len()).sum::<usize>() <= ended.len() * NAPS_PER_CHILD;
     ended.len() > 1 && few && nap::sum(naps).saturating_mul(2) > nap::sum(slept)
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tr_analyze::critical_path::Segment;
 use tr_analyze::model::{ProcessIx, ThreadIx};
 
-use crate::candidate::{AdviceKind, Candidate, MOST};
+use crate::candidate::{AdviceKind, Candidate, MOST_LINES};
 use crate::facts::BuildFacts;
 use crate::machine;
 use crate::sleeps;
@@ -130,7 +130,7 @@ fn polled(facts: &BuildFacts<'_>, candidates: &[Candidate]) -> Vec<bool> {
     let polls = candidates
         .iter()
         .filter(|candidate| candidate.kind == AdviceKind::Poll);
-    for poll in polls.take(MOST) {
+    for poll in polls.take(MOST_LINES) {
         mark(&mut polled, facts, poll);
     }
     polled
@@ -143,7 +143,7 @@ fn awaited(facts: &BuildFacts<'_>, candidates: &[Candidate], polled: &[bool]) ->
     let lasted = candidates
         .iter()
         .filter(|candidate| candidate.superfluous.ns > 0);
-    for candidate in lasted.take(MOST) {
+    for candidate in lasted.take(MOST_LINES) {
         mark(&mut awaited, facts, candidate);
     }
     awaited

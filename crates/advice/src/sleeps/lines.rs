@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::critical_path::TimeKind;
 use tr_analyze::programs::Group;
-use tr_analyze::schedule::MOST;
+use tr_analyze::schedule::MOST_CHANGES;
 use tr_analyze::what_if::Without;
 
 use crate::candidate::{AdviceKind, Candidate, Certainty};
@@ -38,7 +38,7 @@ pub(super) fn lines(
     // Proposed changes need memory, so their number is limited: a forged file may have thousands of sleepers.
     let mut all: Vec<Vec<Naps>> = by_sleeper.into_values().collect();
     all.sort_by_key(|naps| std::cmp::Reverse(sum(naps.iter().flat_map(|naps| &naps.slept))));
-    all.truncate(MOST);
+    all.truncate(MOST_CHANGES);
     let groups = |naps: &[Naps]| -> BTreeSet<Group> {
         let slept = naps.iter().flat_map(|naps| &naps.slept);
         slept.map(|nap| nap.group).collect()

@@ -54,7 +54,7 @@ pub(crate) fn loops(facts: &BuildFacts<'_>, slept: &[Nap], longest: u64) -> Opti
 const OTHERS: usize = 200;
 /// The divisor of the length of a loop that sleeps until another process has ended: that process may end a tenth of the
 /// loop's length after the loop. A guess: on a busy machine, an exiting program waits for a CPU.
-const LATE: u64 = 10;
+const LATE_END: u64 = 10;
 
 /// Another process of the build that works during most of the given sleeps and ends when the sleeps end. The sleeping
 /// processes then wait for a lock or a file of that process, which is neither an ancestor nor a descendant of theirs.
@@ -74,7 +74,7 @@ pub(crate) fn awaited_work(
         .collect();
     let whole = last.ran.since(first.from);
     let soonest = Ktime(last.from.0.saturating_sub(longest));
-    let latest = Ktime(last.ran.0.saturating_add(whole / LATE));
+    let latest = Ktime(last.ran.0.saturating_add(whole / LATE_END));
     let lineages = own.iter().map(|sleeper| facts.analysis.lineage(*sleeper));
     let above: BTreeSet<ProcessIx> = lineages.flatten().collect();
     let is_related = |ix: ProcessIx| {

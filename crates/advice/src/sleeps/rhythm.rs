@@ -21,7 +21,7 @@ const DRIFT: u64 = 15_000;
 const TIMETABLE: u64 = 1_000_000;
 /// The longest time in nanoseconds by which the timer of a program that keeps a rate is late. Runtimes such as Python's
 /// asyncio wait for whole milliseconds, rounded up, and the kernel's timer comes somewhat later.
-const LATE: u64 = 1_200_000;
+const LATEST_TIMER: u64 = 1_200_000;
 
 /// Whether a nap has at least a tenth of the length of the longest one. A shorter nap has another purpose than the
 /// longest one.
@@ -94,8 +94,13 @@ fn end_on_grid(slept: &[Nap], grid: u64) -> bool {
     // are late.
     let mut work = of_pairs(slept, |one, next| next.from.since(one.to));
     let shift = median(&mut work).saturating_add(DRIFT);
-    let is_exact = shift.saturating_mul(slept.len() as u64) >= 2 * LATE && grid >= 10 * LATE;
-    let width = if is_exact { width.max(LATE) } else { width };
+    let is_exact =
+        shift.saturating_mul(slept.len() as u64) >= 2 * LATEST_TIMER && grid >= 10 * LATEST_TIMER;
+    let width = if is_exact {
+        width.max(LATEST_TIMER)
+    } else {
+        width
+    };
     let Some(first) = slept.first() else {
         return false;
     };

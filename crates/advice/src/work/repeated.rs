@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::programs::Group;
-use tr_analyze::schedule::MOST;
+use tr_analyze::schedule::MOST_CHANGES;
 use tr_analyze::what_if::Without;
 use tr_programs::program_name::ProgramName;
 use tr_programs::tools::Role;
@@ -62,7 +62,7 @@ pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     // Proposed changes need memory, so their number is limited: a forged file may have thousands of programs.
     let mut by_program: Vec<(ProgramName, Again)> = by_program.into_iter().collect();
     by_program.sort_by_key(|(_, again)| std::cmp::Reverse(again.sum));
-    by_program.truncate(MOST);
+    by_program.truncate(MOST_CHANGES);
     let candidates = by_program.into_iter();
     candidates
         .filter_map(|(program, again)| again.candidate(facts, &program))

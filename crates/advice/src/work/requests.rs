@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::model::ProcessIx;
 use tr_analyze::programs::Group;
-use tr_analyze::schedule::MOST;
+use tr_analyze::schedule::MOST_CHANGES;
 use tr_analyze::what_if::Without;
 use tr_text::phrase::Phrase;
 use tr_text::units;
@@ -82,7 +82,7 @@ pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     }
     // Proposed changes need memory, so their number is limited: a forged file may have thousands of servers.
     by_server.sort_by_cached_key(|requests| Reverse(requests.again()));
-    by_server.truncate(MOST);
+    by_server.truncate(MOST_CHANGES);
     let candidate = |requests: Requests| {
         let (again, sum) = (requests.again(), requests.sum());
         let Requests { lengths, groups } = requests;

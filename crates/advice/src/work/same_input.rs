@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::model::ProcessIx;
 use tr_analyze::programs::Group;
-use tr_analyze::schedule::MOST;
+use tr_analyze::schedule::MOST_CHANGES;
 use tr_analyze::what_if::Without;
 use tr_programs::program_name::ProgramName;
 use tr_programs::tools::Role;
@@ -62,7 +62,7 @@ pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     // Proposed changes need memory, so their number is limited: a forged file may have thousands of scripts.
     let mut candidates: Vec<Candidate> = candidates.collect();
     candidates.sort_by_key(|candidate| Reverse(candidate.cap));
-    candidates.truncate(MOST);
+    candidates.truncate(MOST_CHANGES);
     candidates
 }
 

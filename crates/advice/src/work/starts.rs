@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tr_analyze::critical_path::TimeKind;
 use tr_analyze::model::ProcessIx;
 use tr_analyze::programs::Group;
-use tr_analyze::schedule::MOST;
+use tr_analyze::schedule::MOST_CHANGES;
 use tr_analyze::what_if::Without;
 use tr_format::event::Reason;
 use tr_programs::program_name::ProgramName;
@@ -22,7 +22,7 @@ use crate::quartiles::Quartiles;
 /// The least number of executions of a program for which advice is given to do their work in one call, and the longest
 /// mean time in ns for which these executions live without waits for a CPU. A guess: with fewer or longer executions,
 /// one call for all of them would save little.
-const SHORT: (u64, u64) = (100, 20_000_000);
+const SHORT_CALLS: (u64, u64) = (100, 20_000_000);
 /// The least number of executions of a program that takes the same CPU time for each of its files, and the longest such
 /// CPU time in ns, which is then the time of the program's start. A guess: the start of a runtime takes 20 to 100 ms.
 const START_UP: (usize, u64) = (10, 120_000_000);
@@ -57,7 +57,7 @@ fn short(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         }
     }
     let candidate = |((owner, program), groups): ((Group, &ProgramName), Vec<Group>)| {
-        let (least, longest) = SHORT;
+        let (least, longest) = SHORT_CALLS;
         let processes = groups.iter().filter_map(|group| facts.execution(*group));
         let processes: BTreeSet<ProcessIx> = processes.map(|execution| execution.process).collect();
         // On a busy machine each of these processes waits for a CPU for longer than it otherwise lives, so these waits
@@ -128,7 +128,7 @@ fn start_ups(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         .map(|(key, processes)| (key, processes.into_values().collect()))
         .collect();
     all.sort_by_key(|(_, groups)| Reverse(groups.iter().map(on_cpu).fold(0, u64::saturating_add)));
-    all.truncate(MOST);
+    all.truncate(MOST_CHANGES);
     let candidate = |((owner, program), groups): ((Group, &ProgramName), Vec<Group>)| {
         let takes_files = takes_long_to_start(program);
         let (least, longest) = if takes_files { WARM_UP } else { START_UP };
@@ -146,7 +146,7 @@ fn start_ups(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         works.sort_unstable();
         let count = works.len();
         let Quartiles { lower, upper } = Quartiles::of_sorted(&works)?;
-        let is_short = (SHORT.1 / 2..longest).contains(&upper);
+        let is_short = (SHORT_CALLS.1 / 2..longest).contains(&upper);
         let is_equal = lower.saturating_mul(4) >= upper.saturating_mul(3);
         // Executions with equal command lines are repeated work, which other advice covers.
         let differ = lines.len() * 2 > count;

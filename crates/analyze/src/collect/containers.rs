@@ -10,7 +10,7 @@ use tr_format::event::Tgid;
 use crate::ids::ProcIx;
 
 /// The largest number of processes of container runtimes that an analysis keeps.
-const MOST: usize = 1 << 16;
+const MOST_PROCESSES: usize = 1 << 16;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Runtime {
@@ -33,7 +33,7 @@ pub(crate) struct Containers {
 impl Containers {
     /// Notes that a process of a container runtime is recorded from now on. The snapshot of this process comes next.
     pub fn adopt(&mut self, container: &Container) {
-        if self.adopted.len() < MOST {
+        if self.adopted.len() < MOST_PROCESSES {
             self.adopted
                 .insert(container.tgid, Box::new(container.clone()));
         }
@@ -76,7 +76,7 @@ impl Containers {
             known(&mut last.container.id, &container.id);
             known(&mut last.container.name, &container.name);
             known(&mut last.container.image, &container.image);
-        } else if self.runtimes.len() < MOST {
+        } else if self.runtimes.len() < MOST_PROCESSES {
             self.runtimes.push(Runtime {
                 process,
                 container: container.clone(),

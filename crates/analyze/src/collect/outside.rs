@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 use tr_format::event::{CpuId, Ktime, Others, Outsider, Tgid, Threads, Tid};
 
 /// The largest number of names of unrecorded tasks that an analysis keeps. Each takes about 80 bytes.
-const MOST: usize = 1 << 20;
+const MOST_NAMES: usize = 1 << 20;
 
 /// A time in which a CPU ran unrecorded tasks. Not every switch between unrecorded tasks is recorded, so several of
 /// them may have had the CPU in this time.
@@ -53,7 +53,7 @@ pub struct Outside {
 impl Outside {
     /// Notes the name that an unrecorded task has from a time on.
     pub(crate) fn name(&mut self, time: Ktime, task: &Outsider) {
-        if self.kept < MOST {
+        if self.kept < MOST_NAMES {
             self.kept += 1;
             self.names.entry(task.tid).or_default().push((time, *task));
         }
@@ -150,7 +150,7 @@ impl Outside {
 
     /// Whether the recording has names of unrecorded tasks, and all of them are kept.
     pub(crate) fn is_complete(&self) -> bool {
-        self.has_names() && self.kept < MOST
+        self.has_names() && self.kept < MOST_NAMES
     }
 
     /// Whether an unrecorded task is one of the tasks whose CPU times a sum contains. The task is the one that had

@@ -8,7 +8,7 @@ use tr_format::event::{Tgid, Tid};
 
 use crate::ids::ProcIx;
 
-const MOST: usize = 1 << 16;
+const MOST_SERVERS: usize = 1 << 16;
 
 #[derive(Clone, Debug)]
 pub(crate) struct FoundServer {
@@ -40,7 +40,7 @@ impl Servers {
             if let Some(found) = known.and_then(|at| self.list.get_mut(*at)) {
                 found.other.get_or_insert(server.other);
             }
-        } else if self.list.len() < MOST {
+        } else if self.list.len() < MOST_SERVERS {
             self.last.insert(server.tgid, self.list.len());
             self.list.push(FoundServer {
                 process: None,

@@ -11,10 +11,10 @@ use tr_format::event::{Ktime, Outsider, Tid};
 use crate::ids::ThreadIx;
 
 /// The largest number of wakings of workers that are kept. Each takes 16 bytes.
-const MOST: usize = 1 << 20;
+const MOST_WAKINGS: usize = 1 << 20;
 /// The time in ns within which a worker does its work after it was woken, also on a busy machine. A guess, verified
 /// only by recordings of script(1): a longer time would attribute a worker's output to an earlier writer.
-const SOON: u64 = 10_000_000;
+const LATEST_WORK: u64 = 10_000_000;
 
 /// For each worker of the kernel, the threads that woke it, in the order of time, with the time of each waking.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl<T> Default for Workers<T> {
 impl<T> Workers<T> {
     /// Notes that the thread `by` wakes a worker of the kernel.
     pub(crate) fn take(&mut self, time: Ktime, worker: Tid, by: T) {
-        if self.kept < MOST {
+        if self.kept < MOST_WAKINGS {
             self.kept += 1;
             self.wakings.entry(worker).or_default().push((time, by));
         }
@@ -58,12 +58,12 @@ impl<T> Workers<T> {
 
 impl Workers {
     /// The thread for which a worker of the kernel works at the time `at`, and when the thread woke the worker: it is
-    /// the last thread that woke the worker, if this waking was at most `SOON` ns before.
+    /// the last thread that woke the worker, if this waking was at most `LATEST_WORK` ns before.
     pub fn works_for(&self, worker: Tid, at: Ktime) -> Option<(Ktime, ThreadIx)> {
         let wakings = self.wakings.get(&worker)?;
         let until = wakings.partition_point(|(time, _)| *time <= at);
         let (time, by) = wakings.get(until.checked_sub(1)?)?;
-        (at.since(*time) <= SOON).then_some((*time, *by))
+        (at.since(*time) <= LATEST_WORK).then_some((*time, *by))
     }
 }
 

@@ -17,7 +17,7 @@ use crate::timeline::{Actor, Bucket, Stretch, Wait};
 const NEAR: usize = 64;
 
 /// The largest number of child processes that are searched for the one that worked when a signal came.
-const MOST: usize = 64;
+const MOST_SEARCHED: usize = 64;
 
 /// Whether a process was ended by a signal that ends builds, or exited with the status by which shells report
 /// such a signal.
@@ -121,11 +121,11 @@ impl Graph<'_> {
         };
         let living = |ix: ProcessIx| {
             let last = analysis.process(ix).threads.iter().copied().rev();
-            last.take(MOST).filter(lives)
+            last.take(MOST_SEARCHED).filter(lives)
         };
         let mut leaf = None;
         let mut next = vec![own];
-        for _ in 0..MOST {
+        for _ in 0..MOST_SEARCHED {
             let Some(process) = next.pop() else {
                 break;
             };
@@ -173,7 +173,7 @@ impl Graph<'_> {
     fn children(&self, process: ProcessIx, at: Ktime) -> &[ProcessIx] {
         let children = &self.analysis.process(process).children;
         let begun = children.partition_point(|child| self.analysis.process(*child).start < at);
-        let last = children.get(begun.saturating_sub(MOST)..begun);
+        let last = children.get(begun.saturating_sub(MOST_SEARCHED)..begun);
         last.unwrap_or_default()
     }
 
@@ -190,7 +190,7 @@ impl Graph<'_> {
     fn was_killed(&self, ix: ProcessIx) -> bool {
         let process = self.analysis.process(ix);
         let has = |ix: ProcessIx| has_signal(self.analysis.process(ix));
-        let mut above = self.analysis.lineage(ix).take(MOST);
+        let mut above = self.analysis.lineage(ix).take(MOST_SEARCHED);
         let ended = above.find(|process| !self.analysis.process(*process).alive);
         ended.is_some_and(has)
             || failed(process.status)
@@ -201,7 +201,7 @@ impl Graph<'_> {
     }
 
     fn is_above(&self, above: ProcessIx, process: ProcessIx) -> bool {
-        let mut up = self.analysis.ancestors(process).take(MOST);
+        let mut up = self.analysis.ancestors(process).take(MOST_SEARCHED);
         up.any(|ancestor| ancestor == above)
     }
 

@@ -15,7 +15,7 @@ pub struct Load {
 
 /// The number of entries at which the list of a build's loads becomes coarser. The limit bounds the memory: without a
 /// bound, the list took 1.2 GB for a simulated build of 10^8 events.
-const MOST: usize = 1_000_000;
+const MOST_ENTRIES: usize = 1_000_000;
 /// If a list of loads is too long, equal loads within short periods are grouped, and their order is lost. `FIRST` and
 /// `LAST` are the shortest and the longest such period in ns. The values are guesses; all sums are the same with any
 /// values.
@@ -44,7 +44,7 @@ impl Loads {
             list: Vec::new(),
             from: Ktime(0),
             cpus: usize::try_from(cpus).unwrap_or(usize::MAX),
-            most: MOST,
+            most: MOST_ENTRIES,
             length: 0,
         }
     }

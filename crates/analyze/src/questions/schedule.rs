@@ -34,7 +34,7 @@ use super::critical_path::{CriticalPath, NoPath};
 use super::graph::Graph;
 use super::programs::Groups;
 use crate::model::Analysis;
-pub use change::{Change, Changes, Effect, Jobs, MOST};
+pub use change::{Change, Changes, Effect, Jobs, MOST_CHANGES};
 pub use cpus::{Machine, PERIOD};
 pub use gates::{Plan, Planned};
 pub use path::{Done, Leg, Life};
@@ -50,7 +50,7 @@ pub struct Schedule {
 
 impl Schedule {
     /// Prepares the simulation of the critical path's process and all of its descendants. Changes beyond the first
-    /// [`MOST`] are left out. The simulated run takes 24 bytes of memory for each piece of work and each wait, so in a
+    /// [`MOST_CHANGES`] are left out. The simulated run takes 24 bytes of memory for each piece of work and each wait, so in a
     /// long run, neighboring pieces of a thread's time are joined.
     ///
     /// # Errors
@@ -78,7 +78,7 @@ impl Schedule {
         (changes, plan): (&[Change], Plan),
     ) -> Result<Schedule, NoPath> {
         let graph = Graph::new(analysis).ok_or(NoPath::NoTimeline)?;
-        let changes = changes.get(..MOST).unwrap_or(changes);
+        let changes = changes.get(..MOST_CHANGES).unwrap_or(changes);
         Ok(Schedule {
             threads: build::threads(graph, path, groups, (changes, &plan)),
             remains: changes.iter().map(|change| change.remains).collect(),

@@ -12,10 +12,10 @@ use crate::timeline::{Bucket, Stretch, Timeline, Wait};
 
 /// The largest number of a thread's last waits that are searched for the one at which it set a timer. A bound of the
 /// work.
-const MOST: usize = 64;
+const MOST_WAITS: usize = 64;
 /// The largest delay in ns with which a timer ends a wait. A guess: timers of event loops are late by as much as a
 /// millisecond.
-const LATE: u64 = 1_000_000;
+const LATEST_END: u64 = 1_000_000;
 /// The reasons for waiting in which event loops wait for the rest of a timer's time. Calls that only sleep are not
 /// among them: no other event ends such a call early, so the call never waits for the rest of a time.
 const LOOPS: [Reason; 2] = [Reason::Poll, Reason::Lock];
@@ -70,7 +70,7 @@ impl TimedWait {
     /// Whether the time-out of the wait may have been the rest of the time until `end`.
     fn may_last_until(&self, end: Ktime) -> bool {
         let (least, most) = self.timeout;
-        (least..=most.saturating_add(LATE)).contains(&end.since(self.from))
+        (least..=most.saturating_add(LATEST_END)).contains(&end.since(self.from))
     }
 
     /// The wait at which the thread set the timer that ended this wait at `end`. `before` has the thread's earlier
@@ -128,7 +128,7 @@ pub fn set_early(timeline: &Timeline, thread: ThreadIx) -> Vec<SetTimer> {
             timers.extend(timer);
         }
         after_timer = by_timer;
-        if waits.len() == MOST {
+        if waits.len() == MOST_WAITS {
             waits.pop_front();
         }
         waits.push_back(wait);

@@ -27,7 +27,7 @@ pub(super) const LENGTH: usize = 64;
 
 /// The largest number of bytes of a packed change: one byte, up to 8 for the time, 10 for an actor, and 5 for the
 /// reason, the time-out and the CPU.
-const MOST: usize = 24;
+const LONGEST_CHANGE: usize = 24;
 
 /// The possible numbers of bytes of a packed time. The index is in two bits of the change's first byte.
 const TIME_LENGTHS: [usize; 4] = [2, 3, 4, 8];
@@ -179,7 +179,7 @@ impl Packed {
                 self.by_task += 1;
             }
         }
-        let mut packed = [0; MOST];
+        let mut packed = [0; LONGEST_CHANGE];
         let length = pack(&mut packed, task, &mut self.known, &change);
         self.bytes
             .extend_from_slice(packed.get(..length).unwrap_or_default());
@@ -309,7 +309,12 @@ impl Reader {
 }
 
 /// Packs a change of a task's state into `to`. Returns the length of the packed change in bytes.
-fn pack(to: &mut [u8; MOST], task: usize, known: &mut LastChanges, change: &Change) -> usize {
+fn pack(
+    to: &mut [u8; LONGEST_CHANGE],
+    task: usize,
+    known: &mut LastChanges,
+    change: &Change,
+) -> usize {
     let state = change.doing & STATE;
     let since = change.from.0.saturating_sub(known.from);
     known.from = change.from.0;
@@ -392,7 +397,7 @@ fn unpacked_actor(task: usize, number: u64) -> ActorRef {
 }
 
 struct Out<'a> {
-    to: &'a mut [u8; MOST],
+    to: &'a mut [u8; LONGEST_CHANGE],
     length: usize,
 }
 

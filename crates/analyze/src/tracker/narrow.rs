@@ -8,7 +8,7 @@ use crate::state::StateTimes;
 /// The least error in ns that makes a task's run-queue time doubtful. The error is the difference between the run-queue
 /// time computed from the events and the kernel's own figure. A guess: some microseconds of difference arise at each
 /// switch, and with a smaller limit short true waits would become unknown.
-const LONG: u64 = 1_000_000;
+const DOUBTFUL_TIME: u64 = 1_000_000;
 
 impl Tracker {
     /// Reduces the unknown time of a task, and of the programs of its process. The kernel's totals of the task's whole
@@ -41,7 +41,7 @@ impl Tracker {
     pub(super) fn doubt_unwoken(&mut self, ix: TaskIx) {
         let task = &mut self.tasks[ix];
         let counted = task.kernel.and_then(|kernel| kernel.run_delay);
-        if task.unwoken < LONG || task.started_before {
+        if task.unwoken < DOUBTFUL_TIME || task.started_before {
             return;
         }
         let Some(counted) = counted else {
@@ -49,7 +49,7 @@ impl Tracker {
         };
         let excess = task.times.run_queue.saturating_sub(counted);
         let most = excess.min(task.unwoken);
-        if most < LONG {
+        if most < DOUBTFUL_TIME {
             return;
         }
         let found = match self.timeline.as_mut() {

@@ -33,7 +33,7 @@ pub struct Exited {
 /// A divisor: a wait may be shorter than the time-out of its system call by 1/16 of the wait, and still count as ended
 /// by the time-out. The wait is shorter, because the system call begins before the wait does. A guess: if the call
 /// begins still earlier, the thread has done other work in the call.
-const LATE: u64 = 16;
+const EARLY_END: u64 = 16;
 
 /// A task that events have shown. The fields that most events change come first, so that they are in few cache lines.
 #[derive(Clone, Debug)]
@@ -230,7 +230,7 @@ impl Task {
             return actor;
         }
         let waited = time.since(self.since);
-        let reached = |least| least <= waited.saturating_add(waited / LATE);
+        let reached = |least| least <= waited.saturating_add(waited / EARLY_END);
         match (interrupt, timeout.least()) {
             (true, Some(least)) if reached(least) && timeout.is_asked() => ActorRef::ASKED_TIMEOUT,
             (true, Some(least)) if reached(least) => ActorRef::TIMEOUT,

@@ -28,7 +28,7 @@ named! {
 const STEPS: usize = 100;
 /// The least wall time in ns of a step that is written for a service. The time of a shorter step varies too much. A
 /// guess.
-const LEAST: u64 = 100_000_000;
+const SHORTEST_STEP: u64 = 100_000_000;
 
 /// The longest name of a benchmark that Bencher accepts, in characters.
 const NAME: usize = 1024;
@@ -134,7 +134,7 @@ fn steps(runs: &[Run]) -> Vec<Row> {
             figure: Measured::of(&walls)?,
         })
     });
-    let long = steps.filter(|step| step.figure.median >= LEAST);
+    let long = steps.filter(|step| step.figure.median >= SHORTEST_STEP);
     let mut steps: Vec<Row> = long.collect();
     let order = |step: &Row| Reverse(step.figure.median);
     steps.sort_by(|a, b| (order(a), &a.name).cmp(&(order(b), &b.name)));

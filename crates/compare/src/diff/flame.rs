@@ -16,7 +16,7 @@ use tr_text::units;
 const LEVELS: usize = 60;
 /// The divisor of the flame graph's width that gives the least width of a frame: a frame narrower than one
 /// thousandth is not drawn.
-const SHORT: u64 = 1000;
+const NARROWEST_FRAME: u64 = 1000;
 /// The divisor of the flame graph's width that gives the least width of a frame with a name: one fortieth.
 const NAMED: u64 = 40;
 /// The height of a level of the flame graph in CSS pixels.
@@ -108,7 +108,7 @@ impl Graph<'_> {
         let mut at = from;
         for function in functions {
             let width = self.width(*function);
-            if width.saturating_mul(SHORT) >= self.whole {
+            if width.saturating_mul(NARROWEST_FRAME) >= self.whole {
                 open.push((*function, at, level));
             }
             at = at.saturating_add(width);

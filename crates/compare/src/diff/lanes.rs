@@ -15,7 +15,7 @@ use tr_text::units;
 const COLORS: usize = 8;
 /// A divisor of the time axis: a bar shorter than one five-hundredth of the axis (two pixels of a page) is merged with
 /// its short neighbours in a lane, and left out of the row of the critical path.
-const SHORT: u64 = 500;
+const SHORTEST_BAR: u64 = 500;
 /// A divisor of the time axis: a bar has a name only if it is at least one fortieth as long as the axis, because a
 /// shorter bar of the page has too little room for a name.
 const NAMED: u64 = 40;
@@ -117,7 +117,7 @@ impl<'a> Axis<'a> {
     }
 
     fn is_short(&self, ns: u64) -> bool {
-        ns.saturating_mul(SHORT) < self.whole
+        ns.saturating_mul(SHORTEST_BAR) < self.whole
     }
 
     /// Draws a bar of a timeline with its process's name, which is cut at the end of the bar. A short bar has no name.

@@ -41,7 +41,7 @@ use tr_text::units::hex;
 
 /// The least length of a step or a process that gets a span of its own in an OTLP export, unless the option `--min`
 /// gives another length.
-pub const LEAST: Duration = Duration::from_millis(100);
+pub const SHORTEST_SPAN: Duration = Duration::from_millis(100);
 
 const SCHEMA: &str = "https://opentelemetry.io/schemas/1.44.0";
 /// The number of spans that an OTLP export encodes together, so that not all are in memory at once.

@@ -13,7 +13,7 @@ use tr_analyze::share;
 use tr_format::event::Ktime;
 
 /// The size in bytes that a Perfetto export should not exceed, unless the user gives a level of detail (`--detail`).
-pub const MOST: u64 = 200_000_000;
+pub const MOST_BYTES: u64 = 200_000_000;
 /// The greatest number of bytes for each event of the recording in a Perfetto export with every detail.
 /// `EVENT_AND_PATH` is for recordings with a timeline, because most wake-ups then also cause a slice of the critical
 /// path.
@@ -26,20 +26,20 @@ const SLICE: u64 = 150;
 const PROCESS: u64 = 1_000;
 
 /// The level of detail for a Perfetto export: the length in ns below which pieces of time are merged. With this level
-/// the export takes at most about [`MOST`] bytes. The level is 0 for a recording with few events, so that nothing is
+/// the export takes at most about [`MOST_BYTES`] bytes. The level is 0 for a recording with few events, so that nothing is
 /// merged.
 pub fn of(analysis: &Analysis, events: u64) -> u64 {
-    if whole(analysis, events) <= MOST {
+    if whole(analysis, events) <= MOST_BYTES {
         return 0;
     }
     let length = analysis.wall();
     let cpus = analysis.meta.cpus.len().max(1) as u64;
     // In the worst case, pieces that were merged from short stays alternate on each CPU with longer stays.
     let moment = 2 * (cpus.saturating_mul(STAY) + SLICE);
-    let pieces = share(length, moment, MOST / 2);
+    let pieces = share(length, moment, MOST_BYTES / 2);
     let mut lengths: Vec<u64> = analysis.processes.iter().map(Process::wall).collect();
     lengths.sort_unstable_by(|a, b| b.cmp(a));
-    let shortest = lengths.get((MOST / 2 / PROCESS) as usize);
+    let shortest = lengths.get((MOST_BYTES / 2 / PROCESS) as usize);
     let shortest = shortest.map_or(0, |ns| ns.saturating_add(1));
     pieces.max(shortest).max(1)
 }

@@ -7,7 +7,7 @@ use tr_programs::words;
 
 use crate::afterwards::until_the_end;
 use crate::finder::{Explains, Finder};
-use crate::passes::{code, is_question, is_unstarted, passes, Passes, AT_ONCE, LONG};
+use crate::passes::{code, is_question, is_unstarted, passes, Passes, AT_ONCE, LONG_CHILD};
 use crate::scripts;
 use tr_insight::processes::roles::runs_jobs;
 
@@ -52,7 +52,7 @@ impl Finder<'_> {
             return None;
         }
         let at_once = until_the_end(child, shell) <= AT_ONCE && (last || is_same);
-        let is_long = child.wall() >= shell.wall() / LONG;
+        let is_long = child.wall() >= shell.wall() / LONG_CHILD;
         let is_job = self.alike.contains(&above) || is_long;
         let counts = at_once
             || runs_jobs(child)

@@ -16,7 +16,7 @@ use crate::zip::{Packer, LEVEL};
 
 /// In a block with at least this many events, each part of a column gets Huffman tables of its own. In a smaller block,
 /// the parts of a column share one.
-const LONG: usize = 4096;
+const LONG_BLOCK: usize = 4096;
 /// A block with at least this many events is full. If blocks become full, events come so fast that the writer is busy,
 /// so a faster compression is used for full blocks.
 const BUSY: usize = BLOCK_EVENTS;
@@ -154,7 +154,7 @@ impl Encoder {
         };
         let columns = [&mut self.symbols, &mut self.steps].map(|column| {
             let [a, b, c, d] = &mut column.parts;
-            if block.len() >= LONG {
+            if block.len() >= LONG_BLOCK {
                 d.extend_from_slice(&column.given);
             } else {
                 // In a small block, a Huffman table for each part would take more bytes than it saves. So all parts are

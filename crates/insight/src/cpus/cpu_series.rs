@@ -10,10 +10,10 @@ use crate::views::view::View;
 /// The length in nanoseconds of a series' intervals, unless `--interval` is given: a value is printed for each second.
 const INTERVAL: u64 = 1_000_000_000;
 /// The largest number of values in a series. `VALUES` values take some 200 MB of JSON. A small forged file must not
-/// cause such an amount of output, so the limit is also `FEW.0` values plus `FEW.1` for each event of the recording.
+/// cause such an amount of output, so the limit is also `FEW_VALUES.0` values plus `FEW_VALUES.1` for each event of the recording.
 /// The interval is doubled until the values fit.
 const VALUES: u64 = 1 << 20;
-const FEW: (u64, u64) = (1 << 14, 64);
+const FEW_VALUES: (u64, u64) = (1 << 14, 64);
 
 /// The CPU time of each chosen process in intervals of equal length.
 pub struct CpuSeries<'a> {
@@ -49,7 +49,7 @@ impl<'a> CpuSeries<'a> {
                 sum.saturating_add(((ran.to - ran.from) / interval).saturating_add(2))
             })
         };
-        let (few, each) = FEW;
+        let (few, each) = FEW_VALUES;
         let most = view.analysis.events.total().saturating_mul(each);
         let most = most.saturating_add(few).min(VALUES);
         while stretches(interval) > most && interval < u64::MAX / 2 {

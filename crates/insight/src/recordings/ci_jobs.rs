@@ -5,7 +5,7 @@ use tr_analyze::model::Analysis;
 use crate::recordings::ci::Ci;
 
 /// The largest number of jobs of a CI run that are read.
-pub const MOST: usize = 1_000;
+pub const MOST_JOBS: usize = 1_000;
 
 /// A job of a CI run as the CI system reports it. The times are in ns since 1970.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use tr_analyze::model::Analysis;
 use tr_programs::versions::{self, ToolVersion};
 
 /// The largest number of tools whose versions are shown. The tools that ran most often are kept.
-const MOST: usize = 6;
+const MOST_TOOLS: usize = 6;
 
 /// The tools with their versions, such as `gcc 12`, in the order of their names.
 pub fn shown(analysis: &Analysis, imports: &Imports) -> Vec<String> {
@@ -42,7 +42,7 @@ pub fn shown(analysis: &Analysis, imports: &Imports) -> Vec<String> {
     });
     let mut all: Vec<_> = runs.into_iter().collect();
     all.sort_by_key(|(_, runs)| std::cmp::Reverse(*runs));
-    all.truncate(MOST);
+    all.truncate(MOST_TOOLS);
     all.sort_unstable();
     let all = all.into_iter();
     all.map(|(found, _)| found.to_string()).collect()

@@ -12,7 +12,7 @@ use tr_programs::table;
 /// (`mkdir`, `rm`, `touch`). A guess: with a smaller limit, such recipes would fill the list of steps.
 const SHORTEST: u64 = 20_000_000;
 /// The largest number of processes of one recipe that are examined for the name of its step.
-const MOST: usize = 64;
+const MOST_LINES: usize = 64;
 
 /// The name of the step for a recipe of make or ninja. `None` if half or more of the recipe's time is spent in programs
 /// that are steps by themselves, if the recipe is short, or if it has many processes. `process` is the child that runs
@@ -28,7 +28,7 @@ pub(super) fn name(analysis: &Analysis, process: &Process) -> Option<StepName> {
     let mut seen = 0;
     while let Some(at) = open.pop() {
         seen += 1;
-        if seen > MOST {
+        if seen > MOST_LINES {
             return None;
         }
         let step = at.execs.iter().find(|exec| {

@@ -34,7 +34,7 @@ const TIMERS: usize = 100;
 const THREADS: usize = 1_000;
 /// The length in nanoseconds of the shortest wait for a timer that is compared with the work of the step's other
 /// threads at that time. A guess: shorter waits hide too little time to matter.
-const SHORT: u64 = 1_000_000;
+const SHORTEST_TIMER: u64 = 1_000_000;
 
 /// The wall time of one step divided into parts, with the tasks that it waited for. All times are in nanoseconds.
 #[derive(Clone, Debug, Default)]
@@ -139,7 +139,7 @@ impl<'a> Divider<'a> {
             if !*inside {
                 self.outside(run, after.first(), &mut divided);
             } else if segment.kind == TimeKind::Sleep
-                && segment.length() >= SHORT
+                && segment.length() >= SHORTEST_TIMER
                 && timers < TIMERS
             {
                 timers += 1;
@@ -244,7 +244,7 @@ impl<'a> Divider<'a> {
         for (segment, _) in own {
             match segment.kind {
                 TimeKind::RunQueue => waits.extend(self.wait(segment)),
-                TimeKind::Sleep if segment.length() >= SHORT => {
+                TimeKind::Sleep if segment.length() >= SHORTEST_TIMER => {
                     let busiest = self.busiest(at, segment).into_iter().flatten();
                     let queued = busiest
                         .filter(|(_, stretch)| matches!(stretch.doing, Bucket::RunQueue { .. }));

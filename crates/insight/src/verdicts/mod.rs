@@ -28,15 +28,15 @@ use tr_programs::steps::StepKind;
 use tr_text::phrase::Phrase;
 
 /// A verdict names a part of a step's wall time only if the part is at least two fifths of the wall time. A part that
-/// is not the step's own ([`StepVerdict::is_own`]) must also be at least `LEAST` nanoseconds long. With these limits,
+/// is not the step's own ([`StepVerdict::is_own`]) must also be at least `SHORTEST_PART` nanoseconds long. With these limits,
 /// `verdicts.py` found 160 of 165 planted faults, and reported a fault for 2 of 111 failures without one.
 const OF_WALL: (u64, u64) = (2, 5);
-const LEAST: u64 = 200_000_000;
+const SHORTEST_PART: u64 = 200_000_000;
 /// A failed test may have exceeded a time limit that the recording does not show. The test is assumed to have exceeded
 /// such a limit if it lacked a CPU for at least this long, in nanoseconds. The first value is for a test in a suite.
 /// The second value is for a test that may itself be a whole suite. Without this rule, `verdicts.py` found failures on
 /// a busy machine whose run-queue wait was wrongly reported as the reason.
-const LATE: [u64; 2] = [500_000_000, 1_000_000_000];
+const TIME_LIMITS: [u64; 2] = [500_000_000, 1_000_000_000];
 /// A step has no verdict if more than a tenth (1/`UNKNOWN`) of its wall time is unknown. A decision: a printed figure
 /// never hides more than a tenth.
 const UNKNOWN: u64 = 10;
@@ -343,9 +343,9 @@ fn judge(
         queued: divided.queued,
         by: Vec::new(),
         is_reported: false,
-        is_late: divided.timers >= LEAST || step.status.is_some_and(ended_in_time),
+        is_late: divided.timers >= SHORTEST_PART || step.status.is_some_and(ended_in_time),
     };
-    if !large || part == WallPart::Unknown || !held.is_own() && ns < LEAST {
+    if !large || part == WallPart::Unknown || !held.is_own() && ns < SHORTEST_PART {
         return Some(StepVerdict {
             part: WallPart::Unknown,
             ns: 0,
@@ -356,7 +356,7 @@ fn judge(
     let slow = slow.is_some_and(|(median, share)| share.saturating_mul(2) < median);
     let slow = slow && part.is_starved();
     let is_late = held.is_late;
-    let [one, suite] = LATE;
+    let [one, suite] = TIME_LIMITS;
     let late = if median.is_some() { one } else { suite };
     let is_test = matches!(step.kind, StepKind::Test | StepKind::Mark);
     let failed = failed

@@ -248,7 +248,7 @@ fn a_time_out_of_a_child_that_has_no_cpu_is_reported() {
         let starved = starved.filter(|ix| analysis.process(*ix).times.sleep == 0);
         let starved = starved.max_by_key(|ix| analysis.process(*ix).times.run_queue);
         let child = &mut analysis.processes[starved.unwrap().0 as usize];
-        assert!(child.times.run_queue >= LEAST, "{:?}", child.times);
+        assert!(child.times.run_queue >= SHORTEST_PART, "{:?}", child.times);
         child.status = Some(status);
         if idle {
             child.times.sleep = child.end.since(child.start);
@@ -310,7 +310,7 @@ fn a_short_step_has_figures() {
     let steps = Steps::new(&analysis, &[]);
     let verdicts = Verdicts::new(&analysis, &steps);
     let list = steps.list().iter().enumerate();
-    let mut short = list.filter(|(_, step)| (1..LEAST).contains(&step.wall()));
+    let mut short = list.filter(|(_, step)| (1..SHORTEST_PART).contains(&step.wall()));
     assert!(short.any(|(at, _)| verdicts
         .figures(at)
         .is_some_and(|verdict| verdict.parts.get(WallPart::Work) > 0)));

@@ -11,7 +11,7 @@ use super::serial;
 /// The largest number of threads of a process for which [`serial::EXACT`] tests that fit nearly exactly are enough
 /// proof that the process ran the suite. With more threads, the tests may fit one of the threads by chance, so one more
 /// test must fit. A guess: of the 23 threads of a Java program, one fitted to tests of another process.
-const FEW: usize = 4;
+const FEW_THREADS: usize = 4;
 
 /// A schedule of a suite: the processes that can have run the suite's tests, and the place of each test in time.
 #[derive(Clone, Debug)]
@@ -104,7 +104,7 @@ impl Schedule {
     pub fn is_measured(&self) -> bool {
         let bounds = self.times.iter().flatten().filter_map(|times| times.bounds);
         let exact = bounds.filter(Bounds::is_exact).count();
-        exact >= serial::EXACT + usize::from(self.runner.threads > FEW)
+        exact >= serial::EXACT + usize::from(self.runner.threads > FEW_THREADS)
     }
 
     /// Marks the places of all tests of the schedule as doubtful, because another process may have run or measured the

@@ -16,7 +16,7 @@ use tr_insight::recordings::imports::TOLERATED;
 /// The largest error in nanoseconds of the place of a test that gets figures. With a larger error, the CPU time could
 /// belong to a neighbouring test, however long the test is. A guess; the script `reporters.py` tests the places of 35
 /// runners' tests.
-const MOST: u64 = 100_000_000;
+const MOST_ERROR: u64 = 100_000_000;
 
 /// A short test keeps its figures (such as its CPU time) even if the recording does not show what the test's threads
 /// did for this long, in nanoseconds. A decision: the script `reporters.py` accepts figures with this error.
@@ -25,18 +25,18 @@ const LEAST_UNSEEN: u64 = 20_000_000;
 /// The largest tolerated error in nanoseconds of a figure of a test, such as its CPU time, if the figure is small. A
 /// decision: half of the error that the script `reporters.py` accepts, because a clock of CPU time can have ticks of 10
 /// ms.
-const LEAST: u64 = 10_000_000;
+const LEAST_ERROR: u64 = 10_000_000;
 
 /// The largest tolerated error, in nanoseconds, of the place or of a figure of a test. `length` is the test's length in
 /// nanoseconds.
 pub fn tolerated(length: u64) -> u64 {
-    MOST.min(length / TOLERATED)
+    MOST_ERROR.min(length / TOLERATED)
 }
 
 /// The largest tolerated error in nanoseconds of a figure of a test, such as its CPU time. `figure` is the figure's
 /// value, and `length` the test's length.
 pub fn tolerated_figure(figure: u64, length: u64) -> u64 {
-    tolerated(length).min(LEAST.max(figure / TOLERATED))
+    tolerated(length).min(LEAST_ERROR.max(figure / TOLERATED))
 }
 
 /// Whether the figures of a test (such as its CPU time) could be wrong by more than is tolerated, because the test's
@@ -367,7 +367,7 @@ pub fn find_doubts(
         // Another process or thread counts if it began more than `near` nanoseconds before the beginning or the end of
         // the test, and ended more than `near` nanoseconds after the same moment. `near` is limited, because with a
         // large error no short-lived thread would count.
-        let near = error.min(MOST.cast_signed());
+        let near = error.min(MOST_ERROR.cast_signed());
         let in_company = at_boundary(&|time| company.workers.are_across(time, near))
             || !(guess.own_stamp || guess.one_thread)
                 && at_boundary(&|time| company.threads.are_across(time, near));

@@ -10,7 +10,7 @@ use tr_programs::script_words;
 
 use super::clock::Moments;
 use super::{Span, Spans};
-use crate::lookup::{base, names, signed, Lookup, CLOCKS, LATE};
+use crate::lookup::{base, names, signed, Lookup, CLOCKS, LATEST_END};
 
 /// The largest number of processes that are tried for one span of a file. A bound of the work.
 const NEAR: usize = 256;
@@ -155,7 +155,7 @@ impl<'a> Candidates<'a> {
     }
 
     /// For each of the given spans, the process that has the most of the span's words in its command line and lived
-    /// within the span's time (`LATE` is tolerated); of several, the nearest. If a process fits several spans, only the
+    /// within the span's time (`LATEST_END` is tolerated); of several, the nearest. If a process fits several spans, only the
     /// one that fits best gets this process. If two processes fit a span equally well, up to the error of the clocks,
     /// and neither is an ancestor of the other, the span gets no process.
     pub fn nearest(
@@ -166,7 +166,9 @@ impl<'a> Candidates<'a> {
         lookup: &Lookup<'_>,
     ) -> HashMap<usize, ProcessIx> {
         let analysis = lookup.analysis;
-        let late = LATE.cast_signed().saturating_add_unsigned(moments.error());
+        let late = LATEST_END
+            .cast_signed()
+            .saturating_add_unsigned(moments.error());
         let mut pairs = Vec::new();
         for at in of_spans.iter().copied() {
             let Some(span) = file.spans.get(at) else {

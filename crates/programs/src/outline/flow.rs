@@ -16,7 +16,7 @@ use super::words::{number, Expansion, Word};
 use crate::words::{is_assignment, is_name_byte};
 
 /// The largest number of nodes in the graph of a shell script.
-pub(super) const MOST: usize = 30_000;
+pub(super) const MOST_NODES: usize = 30_000;
 
 /// The largest number of bytes that are written in total when `$1` and similar words in a script's
 /// functions are replaced by the arguments of each call.
@@ -164,7 +164,7 @@ pub(super) fn graph(outline: &Outline, tree: &Tree, options: Options) -> Option<
     builder.leads(builder.end, after);
     builder.edge(after, builder.ended);
     builder.traps(after);
-    (builder.nodes.len() < MOST && builder.replaced < REPLACED).then_some(Graph {
+    (builder.nodes.len() < MOST_NODES && builder.replaced < REPLACED).then_some(Graph {
         nodes: builder.nodes,
     })
 }
@@ -311,7 +311,7 @@ impl<'a> Builder<'a> {
     }
 
     fn is_full(&self) -> bool {
-        self.nodes.len() >= MOST || self.replaced >= REPLACED
+        self.nodes.len() >= MOST_NODES || self.replaced >= REPLACED
     }
 
     fn build(&mut self, tree: &'a Tree, from: NodeIx) -> Ends {

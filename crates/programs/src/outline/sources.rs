@@ -14,7 +14,7 @@ use crate::words::split_name;
 
 /// The largest number of sourced files that are added to an outline. A file counts for each command that executes it.
 /// This bounds the work for scripts that execute each other.
-const MOST: usize = 16;
+const MOST_SOURCES: usize = 16;
 
 /// The largest number of words of `for` loops that are examined for one command that sources files.
 const LOOPED: usize = 64;
@@ -64,7 +64,7 @@ fn candidates(
         found.retain(|name| pattern.fits(name));
         found.sort_unstable();
         let files = found.iter().filter_map(|name| path_of(&directory, name));
-        files.take(MOST + 1).collect()
+        files.take(MOST_SOURCES + 1).collect()
     });
     groups.filter(|group: &Vec<_>| !group.is_empty()).collect()
 }
@@ -152,7 +152,7 @@ pub fn sourced_files(
     let commands = outline.commands.iter();
     let words = commands.flat_map(|command| outline.file_words(command));
     let groups = words
-        .take(MOST)
+        .take(MOST_SOURCES)
         .flat_map(|word| candidates(word, script, directory, names));
     groups.flatten().collect()
 }
@@ -215,7 +215,7 @@ impl Outline {
         let mut tried = 0;
         let mut at = 0;
         // The commands of a sourced file are added after all others, so that this loop reaches them as well.
-        while tried < MOST {
+        while tried < MOST_SOURCES {
             let Some(command) = outline.commands.get(at) else {
                 break;
             };
@@ -239,7 +239,10 @@ impl Outline {
                 _ => None,
             });
             let texts: Vec<&[u8]> = texts.collect();
-            if texts.len() == paths.len() && !paths.is_empty() && tried + paths.len() <= MOST {
+            if texts.len() == paths.len()
+                && !paths.is_empty()
+                && tried + paths.len() <= MOST_SOURCES
+            {
                 tried += paths.len();
                 if paths.iter().all(|path| Some(path.as_slice()) != script) {
                     outline.source(at, &paths, &texts);

@@ -12,7 +12,7 @@ use crate::proc::{self, tgid, tid, Id, Totals};
 use crate::scripts::Runner;
 
 /// The largest memory in bytes of events that wait until the writer takes them.
-const MOST: usize = 16 << 20;
+const MOST_BYTES: usize = 16 << 20;
 
 /// The id of a task and the id of its process.
 type Task = (Id, Id);
@@ -39,7 +39,7 @@ impl Waiting {
             _ => 0,
         };
         let size = size_of::<LifeEvent>() + strings;
-        if self.bytes + size > MOST {
+        if self.bytes + size > MOST_BYTES {
             let (_, until, count) = self.lost.get_or_insert((time, time, 0));
             (*until, *count) = (time, *count + 1);
             return;

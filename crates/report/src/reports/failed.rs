@@ -10,7 +10,7 @@ use tr_text::units;
 
 /// The largest number of failed processes and steps that get a line of their own. The failure that explains COMMAND's
 /// failure always gets a line.
-const FEW: usize = 4;
+const MOST_FAILED: usize = 4;
 /// The largest number of failed ancestors between a failure and COMMAND that a line names.
 const PARENTS: usize = 4;
 /// The greatest width in columns of a failed process's name, where several failures share a line.
@@ -27,7 +27,7 @@ pub(super) fn failed(out: &mut Page, view: &View<'_>, judged: &StepVerdicts<'_>,
     let failures = Failures::new(view.recording, view.chosen, Some(judged));
     let shown = failures.reported.iter().enumerate();
     // The failure that explains COMMAND's failure is shown, wherever it is in the list.
-    let shown = shown.filter(|(at, _)| *at < FEW || Some(*at) == failures.command);
+    let shown = shown.filter(|(at, _)| *at < MOST_FAILED || Some(*at) == failures.command);
     let mut count = 0;
     // The circumstance that delayed a failed process until it exceeded a time limit. The same circumstance may have
     // delayed several failed processes, so it is printed only once.

@@ -78,14 +78,14 @@ pub struct Grid {
 }
 
 /// The width in columns that is kept free for the names of a table's rows, unless all names are shorter. A narrow
-/// terminal may leave less for the names, but at least `LEAST`.
+/// terminal may leave less for the names, but at least `LEAST_WIDTH`.
 const NAMES: usize = 26;
-const LEAST: usize = 12;
+const LEAST_WIDTH: usize = 12;
 
 /// The width in columns that remains for the names of a table's rows beside columns of the given widths.
 pub(super) fn left(widths: &[usize], style: &Style, indent: usize) -> usize {
     let used = indent + used_by(widths);
-    style.width.saturating_sub(used).max(LEAST)
+    style.width.saturating_sub(used).max(LEAST_WIDTH)
 }
 
 /// The width of all columns of a table together, including the two spaces after each column. Columns of the width 0 are
@@ -128,7 +128,9 @@ impl Grid {
         let last = || self.headings.iter().enumerate().rev();
         let spare = last().filter(|(_, heading)| heading.spare);
         let spare = spare.map(|(at, _)| (at, NAMES));
-        let others = last().filter(|(at, _)| *at > 1).map(|(at, _)| (at, LEAST));
+        let others = last()
+            .filter(|(at, _)| *at > 1)
+            .map(|(at, _)| (at, LEAST_WIDTH));
         for (at, least) in spare.chain(others) {
             let used = indent + used_by(&widths);
             if let Some(width) = widths.get_mut(at) {

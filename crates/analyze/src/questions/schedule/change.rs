@@ -30,7 +30,7 @@ pub struct Jobs {
 }
 
 /// The largest number of assumed changes that a [`Schedule`](super::Schedule) can have.
-pub const MOST: usize = 31;
+pub const MOST_CHANGES: usize = 31;
 
 /// A set of the assumed changes of a simulation: bit n stands for the change with the number n.
 pub type Changes = u32;

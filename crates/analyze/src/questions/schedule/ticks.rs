@@ -31,7 +31,7 @@ const TIMED: [Reason; 7] = [
 const PERIODIC: usize = 8;
 /// The largest number of a process's other threads that are searched for a thread that waited for the end of a given
 /// thread. Also the largest number of stretches (times in one state) of each of these threads that are searched.
-const MOST: usize = 64;
+const MOST_SEARCHED: usize = 64;
 /// The largest number of stretches (times in one state) of each other thread that are searched for work while a thread
 /// slept. This limit bounds the work of `tr`.
 const PARTS: usize = 10_000;
@@ -41,7 +41,7 @@ const ENDING: u64 = 1_000_000;
 /// A divisor: a wait shorter than 1/100 of the loop's last tick is skipped, because it is not a wait of the loop
 /// itself. Example: a short wait for an interpreter's lock before the thread's work. A wait whose system call has the
 /// loop's time-out is never skipped. The number is a guess: with a smaller one, different loops would be joined to one.
-const SHORT: u64 = 100;
+const SHORT_WAIT: u64 = 100;
 
 impl Builder<'_> {
     /// The beginnings of a thread's ticks. A tick is a wait that ends with a time-out, after which the thread goes on
@@ -81,7 +81,10 @@ impl Builder<'_> {
         let analysis = self.graph.analysis;
         let timeline = &self.graph.timeline;
         let own = &analysis.process(analysis.thread(thread).process).threads;
-        let others = own.iter().filter(|other| **other != thread).take(MOST);
+        let others = own
+            .iter()
+            .filter(|other| **other != thread)
+            .take(MOST_SEARCHED);
         let works = others.flat_map(|other| {
             let parts = timeline.since(*other, first).take(PARTS);
             let parts = parts.take_while(|part| part.from < last);
@@ -131,8 +134,8 @@ impl Builder<'_> {
         let process = analysis.process(analysis.thread(thread).process);
         let others = process.threads.iter().filter(|other| **other != thread);
         let timeline = &self.graph.timeline;
-        let mut waits = others.take(MOST).flat_map(|other| {
-            let stretches = timeline.since(*other, last.to).take(MOST);
+        let mut waits = others.take(MOST_SEARCHED).flat_map(|other| {
+            let stretches = timeline.since(*other, last.to).take(MOST_SEARCHED);
             stretches
                 .filter(|stretch| {
                     stretch.doing == Bucket::Wait(Wait::Sleep) && stretch.to >= last.to
@@ -186,7 +189,7 @@ impl WaitLoop {
 
     /// Whether a wait that no time-out ended is too short to belong to the thread's loop of waits.
     fn skips(&self, wait: &Stretch) -> bool {
-        let is_short = wait.length() < self.waited / SHORT;
+        let is_short = wait.length() < self.waited / SHORT_WAIT;
         !self.open.is_empty() && is_short && !self.repeats(wait)
     }
 
@@ -283,7 +286,7 @@ impl<'a, 'b> TickSearch<'a, 'b> {
             self.now.open.clear();
         }
         if !is_loops && !self.now.open.is_empty() {
-            if timed && sleep.length() >= self.now.waited / SHORT {
+            if timed && sleep.length() >= self.now.waited / SHORT_WAIT {
                 self.see_aside(&sleep);
             }
             return;

@@ -98,7 +98,7 @@ pub(super) struct Replay<'a> {
 /// The number of stretches between two wakings or forks of a thread that the replay looks up one by one. For more
 /// stretches it uses an iterator, which costs more to begin and less for each stretch. The number is a guess that
 /// changes only the speed.
-const SHORT: u32 = 4;
+const SHORT_WAY: u32 = 4;
 
 /// The largest number of threads in a chain in which each thread's virtual clock (replayed time) depends, at one
 /// moment, on that of the next thread. This limit bounds the work.
@@ -207,7 +207,7 @@ impl Replay<'_> {
         let mut rest = None;
         for passed in 0u32.. {
             let Cursor { number, now, .. } = self.cursors[thread];
-            let stretch = if passed < SHORT {
+            let stretch = if passed < SHORT_WAY {
                 timeline.get(thread, number as usize)
             } else {
                 let rest =

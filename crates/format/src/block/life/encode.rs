@@ -20,7 +20,7 @@ struct Interned {
 /// A column of lifecycle events with at least this length in bytes is compressed with Huffman tables of its own. These
 /// tables shorten the lifecycle blocks of three builds by 2 to 4 %. If every column had tables of its own, the blocks
 /// would be as long as with one table for all columns.
-const LONG: usize = 1024;
+const LONG_COLUMN: usize = 1024;
 
 struct Enc {
     columns: [Vec<u8>; COLUMNS],
@@ -132,7 +132,7 @@ pub(crate) fn encode(
     let mut parts = vec![body];
     let mut before_long = false;
     for column in enc.columns.iter().filter(|column| !column.is_empty()) {
-        let long = column.len() >= LONG;
+        let long = column.len() >= LONG_COLUMN;
         match parts.last_mut() {
             Some(part) if !long && !before_long => part.extend_from_slice(column),
             _ => parts.push(column.clone()),

@@ -31,7 +31,9 @@ impl ScriptPart {
             return None;
         }
         let graph = flow::graph(&self.outline, &self.tree, self.options);
-        let nodes = graph.as_ref().map_or(flow::MOST, |graph| graph.nodes.len());
+        let nodes = graph
+            .as_ref()
+            .map_or(flow::MOST_NODES, |graph| graph.nodes.len());
         *budget = budget.saturating_sub(nodes + children.len().min(CHILDREN));
         let graph = graph?;
         // The simplest explanation counts, so the first attempt assumes no failure that leaves no trace, such as a file

@@ -21,7 +21,7 @@ const EVERY: Duration = Duration::from_secs(1);
 const SHARE: u32 = 2500;
 /// The run time in ns by which a task's total has to grow before it is written again. The kernel's totals lag by up
 /// to a tick.
-const LEAST: u64 = 1_000_000;
+const LEAST_TIME: u64 = 1_000_000;
 /// The time by which a drain of the slots and rings may come early and still count as due for reading the tasks' totals
 /// of CPU time.
 const EARLY: Duration = Duration::from_millis(50);
@@ -99,7 +99,7 @@ impl Totals {
             // No totals were written yet for a new task, which began with a run time of 0.
             let mut written = before.get(&total.tid).map_or(0, |(_, written)| *written);
             // A run time that is smaller than the written one belongs to a new task with the same tid.
-            if runtime < written || runtime - written >= LEAST {
+            if runtime < written || runtime - written >= LEAST_TIME {
                 written = runtime;
                 grown.push(event(&total, time));
             }

@@ -24,9 +24,9 @@ use crate::proc::Id;
 use crate::urgency;
 
 /// The number of tracees from which on the tracer waits for the signals of its tracees (SIGCHLD). With fewer than
-/// [`FEW`] it waits again for any of them by waitid(2).
+/// [`FEW_TRACEES`] it waits again for any of them by waitid(2).
 const MANY: usize = 256;
-const FEW: usize = 128;
+const FEW_TRACEES: usize = 128;
 /// The tracer first asks the kernel whether new tasks, and the tasks that forked last, have stopped or ended: at most
 /// this many of each.
 const FIRST: usize = 4;
@@ -180,7 +180,7 @@ impl Waits {
 
     fn choose(&mut self, tracees: usize) {
         let change = if self.by_signals {
-            tracees < FEW
+            tracees < FEW_TRACEES
         } else {
             tracees >= MANY
         };
