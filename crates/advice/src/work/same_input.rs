@@ -23,7 +23,7 @@ const PASSES: (usize, u64) = (3, 100_000_000);
 /// the outputs took most of the time, the times would differ by more.
 const EQUAL_FIFTHS: u64 = 4;
 
-/// What the executions of a program that read the same input have in common.
+/// The facts that executions of a program with the same input have in common.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct SameInput<'f> {
     owner: Group,

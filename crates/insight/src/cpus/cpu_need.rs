@@ -40,8 +40,8 @@ impl CpuNeed {
         }
     }
 
-    /// The same need for a build that takes the time `alone` in nanoseconds on the available CPUs without other tasks, by
-    /// a forecast that differs from the simulation.
+    /// Gives the build other times: the build takes the time `alone`, in nanoseconds, on the available CPUs without other
+    /// tasks, by a forecast that differs from the simulation.
     pub fn for_time(self, alone: u64) -> CpuNeed {
         let more = self.on_enough.saturating_sub(self.on_available);
         CpuNeed {

@@ -49,7 +49,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
         }),
         ..PROGRAM
     },
-    // It compresses by xz unless it is told otherwise.
+    // dpkg-deb compresses like xz unless an option says otherwise.
     KnownProgram {
         names: "dpkg-deb",
         compression: Some(Compression {
