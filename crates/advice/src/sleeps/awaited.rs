@@ -211,29 +211,73 @@ fn other_threads<'f>(
 }
 
 /// Whether the times in which other threads of the sleeping process run or wait for a CPU are, in sum, three quarters
-/// of a sleep of `thread` between `from` and `to`, or more. If so, the process does not really sleep: it works for a time that it measures itself, or one of
-/// its threads looks from time to time at the work of the others. The answer is no for short sleeps ([`LONG_NAP`]).
+/// of a sleep of `thread` between `from` and `to`, or more. If so, the process does not really sleep: it works for a
+/// time that it measures itself, or one of its threads looks from time to time at the work of the others. The answer is
+/// no for short sleeps ([`LONG_NAP`]).
 pub(crate) fn is_beside_work(
     facts: &BuildFacts<'_>,
     thread: ThreadIx,
     from: Ktime,
     to: Ktime,
 ) -> bool {
-    let Some(timeline) = &facts.analysis.timeline else {
-        return false;
-    };
+    let work = work_beside(facts, thread, from, to);
     let length = to.since(from);
-    if length.saturating_mul(LONG_NAP) < facts.wall {
-        return false;
+    work.is_some_and(|work| {
+        work.on_cpu.saturating_add(work.queued).saturating_mul(4) >= length.saturating_mul(3)
+    })
+}
+
+/// The divisor of a sleep's length: other threads that wait for a CPU beside the sleep work if they also run for a tenth
+/// of it. A guess, below the share of the CPUs that a small quota leaves: the threads of a runtime wait for a CPU, too,
+/// but run for microseconds.
+const RUNS: u64 = 10;
+
+/// Like [`is_beside_work`], but the other threads must also run for a tenth of the sleep.
+pub(crate) fn is_beside_running(
+    facts: &BuildFacts<'_>,
+    thread: ThreadIx,
+    from: Ktime,
+    to: Ktime,
+) -> bool {
+    let runs = |work: WorkBeside| work.on_cpu.saturating_mul(RUNS) >= to.since(from);
+    is_beside_work(facts, thread, from, to)
+        && work_beside(facts, thread, from, to).is_some_and(runs)
+}
+
+/// The times in nanoseconds, in sum over the other threads of a sleeping process, in which they run and wait for a CPU
+/// beside a sleep.
+struct WorkBeside {
+    on_cpu: u64,
+    queued: u64,
+}
+
+/// The work of other threads beside a sleep of `thread`; `None` for a short sleep ([`LONG_NAP`]).
+fn work_beside(
+    facts: &BuildFacts<'_>,
+    thread: ThreadIx,
+    from: Ktime,
+    to: Ktime,
+) -> Option<WorkBeside> {
+    let timeline = facts.analysis.timeline.as_ref()?;
+    if to.since(from).saturating_mul(LONG_NAP) < facts.wall {
+        return None;
     }
-    let works = other_threads(facts, thread).flat_map(|other| {
+    let mut work = WorkBeside {
+        on_cpu: 0,
+        queued: 0,
+    };
+    for other in other_threads(facts, thread) {
         let parts = timeline.since(*other, from).take(PARTS);
-        let parts = parts.take_while(|part| part.from < to);
-        parts.filter(|part| matches!(part.doing, Bucket::OnCpu(_) | Bucket::RunQueue { .. }))
-    });
-    let works = works.map(|work| work.to.min(to).since(work.from.max(from)));
-    let works = works.fold(0, u64::saturating_add);
-    works.saturating_mul(4) >= length.saturating_mul(3)
+        for part in parts.take_while(|part| part.from < to) {
+            let sum = match part.doing {
+                Bucket::OnCpu(_) => &mut work.on_cpu,
+                Bucket::RunQueue { .. } => &mut work.queued,
+                _ => continue,
+            };
+            *sum = sum.saturating_add(part.to.min(to).since(part.from.max(from)));
+        }
+    }
+    Some(work)
 }
 
 /// The work that the thread of a nap may have asked other threads of its process to do. If the nap is a wait for a

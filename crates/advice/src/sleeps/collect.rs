@@ -12,7 +12,7 @@ use tr_format::event::{Ktime, Reason};
 use tr_programs::tools::Role;
 
 use crate::facts::BuildFacts;
-use crate::sleeps::awaited::is_beside_work;
+use crate::sleeps::awaited::{is_beside_running, is_beside_work};
 use crate::sleeps::nap::{Nap, BESIDE};
 use tr_insight::processes::exit;
 
@@ -159,12 +159,12 @@ pub(crate) fn of_tools(facts: &BuildFacts<'_>) -> Vec<bool> {
 }
 
 /// For each segment of the critical path, whether it is a sleep of a thread beside work of other threads of its process
-/// ([`is_beside_work`]).
+/// ([`is_beside_running`]).
 pub(crate) fn beside_work(facts: &BuildFacts<'_>) -> Vec<bool> {
     let segments = facts.path.segments.iter();
     let is_beside = segments.map(|segment| {
         segment.kind == TimeKind::Sleep
-            && is_beside_work(facts, segment.thread, segment.from, segment.to)
+            && is_beside_running(facts, segment.thread, segment.from, segment.to)
     });
     is_beside.collect()
 }

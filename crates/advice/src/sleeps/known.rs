@@ -9,7 +9,7 @@ use crate::candidate::{AdviceKind, Candidate, MOST_LINES};
 use crate::facts::BuildFacts;
 use crate::machine;
 use crate::sleeps;
-use crate::sleeps::nap::{Superfluous, LOOP};
+use crate::sleeps::nap::Superfluous;
 
 /// The sleeps on the critical path for which it is known what the program waits for.
 pub(crate) struct KnownSleeps {
@@ -29,7 +29,7 @@ impl KnownSleeps {
     pub fn of(facts: &BuildFacts<'_>, candidates: &[Candidate]) -> KnownSleeps {
         let mut polled = polled(facts, candidates);
         // A thread that sleeps beside working threads of its process looks after them, so it sleeps less if they wait
-        // less for a CPU. If it sleeps only once or twice, the process may also work for a time that it measures by the
+        // less for a CPU. If it sleeps only a few times, the process may also work for a time that it measures by the
         // clock.
         let mut beside = sleeps::collect::beside_work(facts);
         for (polled, beside) in polled.iter_mut().zip(&mut beside) {
@@ -79,7 +79,11 @@ impl KnownSleeps {
     }
 }
 
-/// Removes the marks of the segments of threads that have at least [`LOOP`] marked segments.
+/// The least number of sleeps of a thread that looks after the other threads of its process, as a runtime's thread does.
+/// A guess: a program that works for a time on the clock sleeps fewer times meanwhile.
+const LOOKS: usize = 10;
+
+/// Removes the marks of the segments of threads that have at least [`LOOKS`] marked segments.
 fn leave_out_loops(facts: &BuildFacts<'_>, marks: &mut [bool]) {
     let segments = || facts.path.segments.iter();
     let mut counts: BTreeMap<ThreadIx, usize> = BTreeMap::new();
@@ -89,7 +93,7 @@ fn leave_out_loops(facts: &BuildFacts<'_>, marks: &mut [bool]) {
     for (mark, segment) in marks.iter_mut().zip(segments()) {
         *mark &= counts
             .get(&segment.thread)
-            .is_some_and(|count| *count < LOOP);
+            .is_some_and(|count| *count < LOOKS);
     }
 }
 

@@ -71,16 +71,16 @@ fn a_loop_ends_only_with_one_of_its_sleeps() {
 fn a_thread_that_looks_after_another_one_sleeps_as_long_as_that_one_works() {
     let mut hand = command(1_500);
     adds_thread(&mut hand);
-    for nap in 0..8 {
+    for nap in 0..12 {
         let at = 10 + 100 * nap;
         naps(&mut hand, (10, 0), at, at + 99);
         hand.preempt(1, (at + 20) * MS, 11, RUNNING, 98)
             .switch(1, (at + 70) * MS, 98, RUNNING, 11);
     }
-    ends_thread(&mut hand, 811);
-    ends(&mut hand, (10, 0), 815, 0);
+    ends_thread(&mut hand, 1_211);
+    ends(&mut hand, (10, 0), 1_215, 0);
     let text = advice(&analyzed(&hand));
-    assert!(text.contains("takes 415 ms"), "{text}");
+    assert!(text.contains("takes 615 ms"), "{text}");
 }
 
 /// A thread waits with a time-out of 400 ms until the other thread of its process has done some work, which needs two of
