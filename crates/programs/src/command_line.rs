@@ -1,7 +1,7 @@
 //! Finds the names of the programs that command lines start.
 //!
 //! The *program* is common to many processes (`cc1`, `git clone`, `foo.py`). The *label* distinguishes a process from
-//! its siblings (`cc1 lparser.c`). The rows of [`crate::table`] have the arguments that labels show.
+//! its siblings (`cc1 lparser.c`). The row of a program in [`crate::table`] says which of its arguments a label shows.
 
 use crate::program_name::{ProgramName, WORKER};
 use crate::steps::StepName;

@@ -221,10 +221,7 @@ pub(crate) fn is_beside_work(
     to: Ktime,
 ) -> bool {
     let work = work_beside(facts, thread, from, to);
-    let length = to.since(from);
-    work.is_some_and(|work| {
-        work.on_cpu.saturating_add(work.queued).saturating_mul(4) >= length.saturating_mul(3)
-    })
+    work.is_some_and(|work| work.fills(to.since(from)))
 }
 
 /// The divisor of a sleep's length: other threads that wait for a CPU beside the sleep work if they also run for a tenth
@@ -239,9 +236,10 @@ pub(crate) fn is_beside_running(
     from: Ktime,
     to: Ktime,
 ) -> bool {
-    let runs = |work: WorkBeside| work.on_cpu.saturating_mul(RUNS) >= to.since(from);
-    is_beside_work(facts, thread, from, to)
-        && work_beside(facts, thread, from, to).is_some_and(runs)
+    let length = to.since(from);
+    let runs = |work: &WorkBeside| work.on_cpu.saturating_mul(RUNS) >= length;
+    let work = work_beside(facts, thread, from, to);
+    work.is_some_and(|work| work.fills(length) && runs(&work))
 }
 
 /// The times in nanoseconds, in sum over the other threads of a sleeping process, in which they run and wait for a CPU
@@ -249,6 +247,14 @@ pub(crate) fn is_beside_running(
 struct WorkBeside {
     on_cpu: u64,
     queued: u64,
+}
+
+impl WorkBeside {
+    /// Whether the other threads work for three quarters of a sleep of `length` nanoseconds, or more.
+    fn fills(&self, length: u64) -> bool {
+        let sum = self.on_cpu.saturating_add(self.queued);
+        sum.saturating_mul(4) >= length.saturating_mul(3)
+    }
 }
 
 /// The work of other threads beside a sleep of `thread`; `None` for a short sleep ([`LONG_NAP`]).

@@ -153,7 +153,8 @@ fn sleeper<'f>(facts: &'f BuildFacts<'_>, group: Group) -> Option<Sleeper<'f>> {
 }
 
 /// Whether the sleeps of one process may be what its tests test: a test of a time-out or of a rate has to take its time.
-/// The answer is no if the recording shows something else about the sleeps, or if nearly all sleeps have one length. Such sleeps are those of a fixture, which runs for each test, while tests of times have different times.
+/// The answer is no if the recording shows something else about the sleeps, or if nearly all of them have one length:
+/// those are sleeps of a fixture, which runs for each test, while tests of times have different times.
 fn may_be_tested(facts: &BuildFacts<'_>, sleeper: Sleeper<'_>, slept: &[Nap]) -> bool {
     let is_test = |group: Group| {
         let step = rules::step(&facts.args(group));

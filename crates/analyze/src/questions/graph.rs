@@ -107,7 +107,8 @@ impl<'a> Graph<'a> {
         };
         let (at, by) = self.writer(thread, wait, worker)?;
         let process = |thread| self.analysis.thread(thread).process;
-        (at > wait.from && process(by) != process(thread)).then_some((at, by))
+        let is_other = process(by) != process(thread);
+        (at > wait.from && is_other && self.lives(by, at)).then_some((at, by))
     }
 
     /// The thread that gave a worker of the kernel the output that ended a wait for a pseudo-terminal, and when it did.

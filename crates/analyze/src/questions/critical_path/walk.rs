@@ -323,16 +323,24 @@ impl Walk<'_> {
             StretchCause::Thread(waker) => Step::shown(waker, self.link(thread, waker, wait)),
             StretchCause::Own(TimeKind::Unknown) => self.evidence_in(thread, now, wait),
             StretchCause::Own(kind) => self
-                .carried(thread, wait, kind)
+                .carried(thread, now, wait, kind)
                 .unwrap_or_else(|| self.sleep(thread, wait, kind)),
         }
     }
 
     /// The step of the walk over the critical path to the thread whose output a worker of the kernel carried to the
-    /// present thread, if it began to wait meanwhile ([`Graph::carried_late`]).
-    fn carried(&self, thread: ThreadIx, wait: &Stretch, kind: TimeKind) -> Option<Step> {
+    /// present thread, if it began to wait meanwhile ([`Graph::carried_late`]). The step goes back in time, so a forged
+    /// recording cannot keep the walk at one moment.
+    fn carried(
+        &self,
+        thread: ThreadIx,
+        now: Ktime,
+        wait: &Stretch,
+        kind: TimeKind,
+    ) -> Option<Step> {
         let (at, writer) = self.graph.carried_late(thread, wait)?;
-        let is_followed = at > self.from && self.away.is_none_or(|away| away.since < at);
+        let is_back = self.from < at && at < now;
+        let is_followed = is_back && self.away.is_none_or(|away| away.since < at);
         is_followed.then_some(Step::Carried {
             thread: writer,
             at,

@@ -49,8 +49,8 @@ impl What {
         self == What::Work || self.is_large()
     }
 
-    /// Whether the operation of a simulated thread takes CPU time of a large process, whose work depends on
-    /// the CPU caches.
+    /// Whether the operation of a simulated thread is work, on a CPU, of a large process: of one that works with more
+    /// memory than the caches of a CPU hold, so that its speed depends on these caches.
     pub fn is_large(self) -> bool {
         matches!(self, What::Warm | What::Cold)
     }
