@@ -56,7 +56,7 @@ impl With {
     pub fn files(&self) -> Result<Vec<ToolFile>, ExitCode> {
         let mut files = Vec::new();
         let mut seen = HashSet::new();
-        let mut room = tr_import::ALL;
+        let mut room = tr_import::ALL_FILES;
         let mut damaged = 0;
         for path in &self.with {
             let said = |path: &Path, error: Error| {
