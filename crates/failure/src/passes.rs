@@ -3,7 +3,7 @@
 use tr_analyze::model::{Analysis, Process, ProcessIx};
 use tr_analyze::status::{self, INTERRUPT};
 use tr_format::event::Ktime;
-use tr_programs::job_tools::{Starts, ASKS, KEEPS_GOING};
+use tr_programs::job_tools::{Starts, ASKING_OPTIONS, KEEPS_GOING};
 use tr_programs::table;
 use tr_programs::table::utilities::{self, UtilityUse};
 use tr_programs::tools::{Children, Family, Role};
@@ -75,7 +75,7 @@ pub(super) fn program_start(process: &Process) -> Ktime {
 /// that runs the commands in its arguments (xargs).
 pub(super) fn decides(process: &Process) -> bool {
     let jobs = tool(process).and_then(|tool| tool.jobs);
-    let asks = |letters: &str| !letters.is_empty() && has_option(process, letters, ASKS);
+    let asks = |letters: &str| !letters.is_empty() && has_option(process, letters, ASKING_OPTIONS);
     match role(process) {
         Some(Role::Jobs) => jobs.is_none_or(|jobs| {
             let runs_any_command = jobs.starts == Some(Starts::Listed);

@@ -325,8 +325,8 @@ fn run(args: &[&[u8]], script: &Script, nested: u8, ask: Ask) -> Description {
 }
 
 /// The text of a script as the label of a process shows it: on one line, in quotes. The label for people has at most
-/// [`TEXT`] columns of it. Machine formats have the whole text, but at most [`phrase::LONGEST_NAME`] bytes, because many
-/// processes can have the same script.
+/// [`TEXT`] columns of it. Machine formats have the whole text, but at most [`phrase::LONGEST_NAME`] bytes, because
+/// many processes can have the same script.
 fn script_word(script: &[u8], ask: Ask) -> String {
     let is_whole = matches!(ask, Ask::WholeLabel);
     // More of the text is read than the label keeps, so that the label shows by an ellipsis that the text continues.
