@@ -12,7 +12,7 @@ use tr_format::Error;
 use crate::errors::{shown, unwritten, UNREADABLE};
 use crate::inherited;
 use crate::mapping::Mapping;
-use tr_insight::recordings::warnings::CUT;
+use tr_insight::recordings::warnings::CUT_REASONS;
 use tr_text::called::TR;
 
 /// The default name of a recording: `tr record` writes it, and the other subcommands read it.
@@ -98,7 +98,7 @@ pub fn warn(trace: &Trace, path: &Path) {
         message!("{name}: the recording is under way");
     } else if let End::Truncated { frame, offset, why } = trace.end() {
         message!(
-            "{name}: ends at frame {frame}, byte {}: {} ({CUT})",
+            "{name}: ends at frame {frame}, byte {}: {} ({CUT_REASONS})",
             tr_text::units::count(*offset),
             tr_text::escape::text(why.as_bytes())
         );

@@ -75,7 +75,7 @@ pub struct BuildAdvice {
     pub nothing: Option<(u64, u64)>,
     /// The CPUs that the build used, and the number of CPUs that would be enough for it.
     pub cpus: Option<CpuNeed>,
-    /// The mean number of CPUs that the build used in each of the [`course::PARTS`] equal parts of the recording, in
+    /// The mean number of CPUs that the build used in each of the [`course::CHART_COLUMNS`] equal parts of the recording, in
     /// hundredths of a CPU; empty for a short recording.
     pub in_use: Vec<u64>,
 }

@@ -16,7 +16,7 @@ use tr_programs::words;
 use super::lookup::{base, imported, names, program, Lookup, Placed};
 use super::notes::{ImportNote, WithoutProcess};
 use clock::Moments;
-use tr_insight::recordings::imports::TOLERATED;
+use tr_insight::recordings::imports::TOLERATED_PART;
 
 pub use clock::Clock;
 
@@ -281,7 +281,7 @@ impl Spans {
                 continue;
             };
             let error = moments.error();
-            let is_off = error > to.since(from) / TOLERATED;
+            let is_off = error > to.since(from) / TOLERATED_PART;
             let other = span.tid.filter(|tid| Some(*tid) != span.pid);
             all.push(Imported {
                 thread: other.and_then(|tid| lookup.thread(owner.process, tid)),

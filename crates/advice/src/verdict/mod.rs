@@ -13,7 +13,7 @@ use tr_analyze::model::Analysis;
 use tr_analyze::share;
 
 use tr_insight::processes::who;
-use tr_insight::verdicts::{COUNTS, NAMES};
+use tr_insight::verdicts::{NAMED_PART, NAMED_TASKS};
 use tr_text::named;
 use tr_text::units;
 
@@ -379,9 +379,9 @@ impl CpuOwners {
         };
         let names = names
             .into_iter()
-            .filter(|(_, ns)| ns.saturating_mul(COUNTS) >= sum.others)
+            .filter(|(_, ns)| ns.saturating_mul(NAMED_PART) >= sum.others)
             .filter_map(|(occupant, ns)| Some((who::occupant(occupant)?, ns)))
-            .take(NAMES);
+            .take(NAMED_TASKS);
         // The times of the named programs are scaled so that they are parts of the time of all other tasks.
         let names = names.map(|(name, ns)| (name, share(ns, of_others, sum.others)));
         CpuOwners {

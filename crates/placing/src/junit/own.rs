@@ -10,7 +10,7 @@ use super::report::{Case, Report, Suite, LEAST_ERROR};
 use super::runner::TRIED;
 use super::serial::{self, Place, Test};
 use crate::lookup::{base, signed, Lookup, CLOCKS};
-use tr_insight::recordings::imports::TOLERATED;
+use tr_insight::recordings::imports::TOLERATED_PART;
 
 /// The number of words at the start of a command line that can name the program. A decision: they are an interpreter
 /// and its script.
@@ -283,8 +283,8 @@ impl Placer<'_> {
             end: around.start().saturating_add(length)..=*around.end(),
         });
         let error = place.error();
-        let is_off = error > length / TOLERATED.cast_signed();
-        if is_off && longer <= CLOCKS.max(length / TOLERATED.cast_signed()) {
+        let is_off = error > length / TOLERATED_PART.cast_signed();
+        if is_off && longer <= CLOCKS.max(length / TOLERATED_PART.cast_signed()) {
             return None;
         }
         Some(Times {

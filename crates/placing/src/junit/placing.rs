@@ -10,7 +10,7 @@ use super::runner::TRIED;
 use crate::lookup::{imported, ktime, signed};
 use crate::notes::ImportNote;
 use tr_analyze::model::{Doubt, Imported, ImportedKind, ProcessIx, TestResult, ThreadIx};
-use tr_insight::recordings::imports::TOLERATED;
+use tr_insight::recordings::imports::TOLERATED_PART;
 
 /// The unit of seconds: the number of nanoseconds in one second.
 const SECOND: i64 = 1_000_000_000;
@@ -214,7 +214,7 @@ impl Placer<'_> {
     /// Notes by how much a placed test can have run earlier or later than its times say.
     fn note_errors(&mut self, times: Times, suite: &SuiteFacts) {
         let length = times.to.saturating_sub(times.from);
-        let is_early = times.early > length / TOLERATED.cast_signed();
+        let is_early = times.early > length / TOLERATED_PART.cast_signed();
         if length > 0 && is_early && times.doubt.is_none() {
             self.early = self.early.max(times.early);
         }

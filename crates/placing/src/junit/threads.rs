@@ -11,7 +11,7 @@ use tr_analyze::model::{Analysis, Doubt, Imported, ImportedKind, TestResult, Thr
 use super::placer::{Placer, LONGER};
 use super::report::{Case, Suite, LEAST_ERROR};
 use crate::lookup::{imported, signed, CLOCKS};
-use tr_insight::recordings::imports::TOLERATED;
+use tr_insight::recordings::imports::TOLERATED_PART;
 
 /// The number of bytes of a thread's name that the kernel keeps (`TASK_COMM_LEN` without the zero at the end).
 const NAME: usize = 15;
@@ -164,7 +164,7 @@ impl Placer<'_> {
         let length = case.attributes.length.unwrap_or(0);
         let lived = signed(life.end).saturating_sub(signed(life.start));
         let longer = lived.saturating_sub(length).max(0);
-        let is_off = longer > CLOCKS.max(length / TOLERATED.cast_signed());
+        let is_off = longer > CLOCKS.max(length / TOLERATED_PART.cast_signed());
         let off = longer.unsigned_abs();
         let at = (life.process, (life.start, life.end));
         let span = Imported {
