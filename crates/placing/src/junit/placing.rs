@@ -6,7 +6,7 @@ use super::even::{self, Possible};
 use super::placer::{Placer, Runner, Times};
 use super::proof::{is_far, tolerated, Guess};
 use super::report::{Attributes, Case, Suite};
-use super::runner::TRIED;
+use super::runner::MOST_TRIED;
 use crate::lookup::{imported, ktime, signed};
 use crate::notes::ImportNote;
 use tr_analyze::model::{Doubt, Imported, ImportedKind, ProcessIx, TestResult, ThreadIx};
@@ -336,10 +336,10 @@ impl Placer<'_> {
         let [_, tests, _] = &self.runners;
         let is_known = |process: &ProcessIx| self.runners.iter().flatten().any(|ix| ix == process);
         let has_company = |process: &ProcessIx| {
-            let mut others = tests.iter().take(TRIED);
+            let mut others = tests.iter().take(MOST_TRIED);
             others.any(|other| self.are_beside(*process, *other))
         };
-        let pairs = processes.len().saturating_mul(tests.len().min(TRIED));
+        let pairs = processes.len().saturating_mul(tests.len().min(MOST_TRIED));
         self.spend(pairs).is_some()
             && processes
                 .iter()
@@ -351,7 +351,7 @@ impl Placer<'_> {
         let analysis = self.lookup.analysis;
         let (first, second) = (analysis.process(a), analysis.process(b));
         let has_above = |of: ProcessIx, ix: ProcessIx| {
-            let mut lineage = analysis.lineage(of).take(TRIED);
+            let mut lineage = analysis.lineage(of).take(MOST_TRIED);
             lineage.any(|above| above == ix)
         };
         let at_once = first.start < second.end && second.start < first.end;
