@@ -10,7 +10,7 @@ use tr_analyze::schedule::{Changes, Done, Effect, Machine, Schedule, PERIOD};
 use tr_format::event::Ktime;
 
 use tr_advice::depends;
-use tr_advice::facts::{BuildFacts, STRAY};
+use tr_advice::facts::{BuildFacts, STRAY_PART};
 use tr_insight::resources::size::{self, HeldMemory};
 use tr_insight::Recording;
 
@@ -638,12 +638,12 @@ fn used(facts: &BuildFacts<'_>, path: &CriticalPath) -> u64 {
     running.max().unwrap_or(1) as u64
 }
 
-/// Whether all CPU time of the recorded run was on one CPU, apart from the small part that [`STRAY`] allows.
+/// Whether all CPU time of the recorded run was on one CPU, apart from the small part that [`STRAY_PART`] allows.
 fn is_on_one_cpu(facts: &BuildFacts<'_>) -> bool {
     let by_cpu = facts.on_cpus(|_| true);
     let all = by_cpu.values().copied().fold(0, u64::saturating_add);
     let most = by_cpu.values().max().copied().unwrap_or(0);
-    all > 0 && all.saturating_sub(most) <= all / STRAY
+    all > 0 && all.saturating_sub(most) <= all / STRAY_PART
 }
 
 #[cfg(test)]

@@ -118,7 +118,7 @@ pub(super) enum Condition {
 
 /// The largest number of times that the gain of the changes which may save nothing ([`Condition::OfSome`]) fits into
 /// the gain of all changes. With a smaller gain, these changes are not worth a condition in the verdict.
-const CONDITIONAL: u64 = 10;
+const CONDITIONAL_PART: u64 = 10;
 
 impl Condition {
     /// The condition of changes of which each is given with its gain in nanoseconds, and with whether it saves nothing
@@ -131,7 +131,7 @@ impl Condition {
                 conditional = conditional.saturating_add(gain);
             }
         }
-        if conditional == 0 || conditional.saturating_mul(CONDITIONAL) < all {
+        if conditional == 0 || conditional.saturating_mul(CONDITIONAL_PART) < all {
             Condition::None
         } else if conditional == all {
             Condition::OfAll
