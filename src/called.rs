@@ -124,7 +124,7 @@ fn help(commands: &[clap::Command]) -> String {
         let others = others.join(", ");
         help.push_str(&format!(
             "\nWithout a file, {others} and {last} read {}.\n",
-            open::DEFAULT
+            open::DEFAULT_FILE
         ));
     }
     help + END
@@ -136,7 +136,7 @@ fn reads_default(command: &clap::Command) -> bool {
     files.any(|file| {
         file.get_default_values()
             .iter()
-            .any(|value| value == open::DEFAULT)
+            .any(|value| value == open::DEFAULT_FILE)
     })
 }
 
