@@ -15,7 +15,7 @@ use crate::{limits, scratch};
 const IN_MEMORY: u64 = 2 * 16;
 /// The number of bytes of memory for each event of the trace that an analysis with a timeline takes for tasks, for
 /// the index of the timeline and for reports.
-const EACH: u64 = 10;
+const EVENT_BYTES: u64 = 10;
 
 /// The memory in bytes that the analysis takes for each wait that another task ended (measured: benches/memory.sh).
 /// A recording with few such waits needs most of its memory for tasks.
@@ -98,11 +98,11 @@ pub fn analyze_whole(trace: &Trace, allowance: Allowance) -> Recording {
 
 /// The number of steps of the progress bar for each of several recordings.
 #[cfg(feature = "compare")]
-const PARTS: u64 = 1000;
-/// The number of steps of the progress bar for reading one of several recordings. The rest of the recording's `PARTS`
-/// steps are for analyzing it.
+const FILE_STEPS: u64 = 1000;
+/// The number of steps of the progress bar for reading one of several recordings. The rest of the recording's
+/// `FILE_STEPS` steps are for analyzing it.
 #[cfg(feature = "compare")]
-const READING: u64 = 400;
+const READING_STEPS: u64 = 400;
 
 /// Analyzes several recordings, one after the other, with a single progress bar. `take` is called with the index
 /// of each recording and its analysis.
@@ -115,17 +115,17 @@ pub fn analyze_several<T>(
 ) -> Vec<T> {
     let bar = Bar::of_several();
     let files = traces.len();
-    let whole = (files as u64).saturating_mul(PARTS);
+    let whole = (files as u64).saturating_mul(FILE_STEPS);
     let allowance = Allowance { files, ..allowance };
     let each = traces.iter().enumerate().map(|(at, trace)| {
-        let before = (at as u64).saturating_mul(PARTS);
+        let before = (at as u64).saturating_mul(FILE_STEPS);
         bar.name_recording(at + 1, files);
         let recording = analyze_with(trace, options, allowance, &bar, |done, all| {
-            (before + tr_analyze::share(READING, done, all), whole)
+            (before + tr_analyze::share(READING_STEPS, done, all), whole)
         });
-        bar.show(before + READING, whole);
+        bar.show(before + READING_STEPS, whole);
         let result = take(at, recording);
-        bar.show(before + PARTS, whole);
+        bar.show(before + FILE_STEPS, whole);
         result
     });
     let results = each.collect();
@@ -161,7 +161,7 @@ fn analyze_with(
     let has_timeline = options.timeline || options.samples;
     let scratch = scratch::of(events).filter(|_| has_timeline);
     let in_memory = if scratch.is_some() { 0 } else { IN_MEMORY };
-    let each = events.saturating_mul(EACH + in_memory);
+    let each = events.saturating_mul(EVENT_BYTES + in_memory);
     let mut left_out = too_many(budget, events, each).filter(|_| has_timeline);
     let kept = left_out.is_none();
     let options = Options {

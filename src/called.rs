@@ -2,7 +2,7 @@
 
 use clap::builder::{Resettable, StyledStr};
 use clap::{Arg, ArgAction};
-use tr_text::called::{SECOND, TR};
+use tr_text::called::{SECOND_NAME, TR};
 
 use crate::open;
 use crate::subcommand::{Row, Task};
@@ -73,7 +73,12 @@ pub fn command(rows: &[Row]) -> clap::Command {
         .help_template(TEMPLATE)
         .subcommands(commands);
     if TR.is_second() {
-        return renamed(command.after_help(help).name(SECOND).bin_name(SECOND));
+        return renamed(
+            command
+                .after_help(help)
+                .name(SECOND_NAME)
+                .bin_name(SECOND_NAME),
+        );
     }
     command.after_help(format!("{PASSES_ON}\n\n{help}"))
 }
@@ -119,7 +124,7 @@ fn help(commands: &[clap::Command]) -> String {
         let others = others.join(", ");
         help.push_str(&format!(
             "\nWithout a file, {others} and {last} read {}.\n",
-            open::DEFAULT
+            open::DEFAULT_FILE
         ));
     }
     help + END
@@ -131,7 +136,7 @@ fn reads_default(command: &clap::Command) -> bool {
     files.any(|file| {
         file.get_default_values()
             .iter()
-            .any(|value| value == open::DEFAULT)
+            .any(|value| value == open::DEFAULT_FILE)
     })
 }
 
@@ -163,11 +168,11 @@ fn named(text: &str) -> String {
     while let Some(next) = rest.chars().next() {
         let word = rest.strip_prefix("tr").filter(|after| {
             let ends = !after.starts_with(|c: char| c.is_alphanumeric());
-            ends && !before.is_alphanumeric() && before != '-' && !rest.starts_with(SECOND)
+            ends && !before.is_alphanumeric() && before != '-' && !rest.starts_with(SECOND_NAME)
         });
         let after = word.unwrap_or(&rest[next.len_utf8()..]);
         match word {
-            Some(_) => out.push_str(SECOND),
+            Some(_) => out.push_str(SECOND_NAME),
             None => out.push(next),
         }
         (before, rest) = (if word.is_some() { 'r' } else { next }, after);

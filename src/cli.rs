@@ -73,7 +73,7 @@ pub fn run_command_line(program: &Program) -> ExitCode {
             let built = first.row.and_then(|row| row.built.as_ref());
             return built
                 .and_then(|built| (built.run_without_defaults)(&words))
-                .unwrap_or_else(|| first.wrong(errors::UNREADABLE));
+                .unwrap_or_else(|| first.wrong(errors::UNREADABLE_STATUS));
         }
     };
     own::set(config::step_rules(&settings));
@@ -170,7 +170,7 @@ fn hint(error: &clap::Error, row: &Row, rows: &[Row]) -> Option<String> {
     }
     advice(option).or_else(|| {
         let is_second = !option.starts_with('-') && argument("file").is_some();
-        is_second.then(|| errors::COMPARED.to_owned())
+        is_second.then(|| errors::COMPARED_BY.to_owned())
     })
 }
 

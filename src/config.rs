@@ -21,7 +21,7 @@ const PROJECT: &str = "tr.toml";
 const GATE: &str = "fail-over";
 /// The size in bytes of the largest configuration file (`tr.toml`) that is read, and the largest number of
 /// values of one key.
-const LARGEST: (u64, usize) = (64 << 10, 100);
+const LARGEST_CONFIG: (u64, usize) = (64 << 10, 100);
 /// The key `pager` of the configuration files (`tr.toml`): whether `tr` uses a pager. It is the only key that
 /// is no option of a subcommand.
 const PAGER: Key = Key::new("display", "pager", KeyKind::Pager);
@@ -164,12 +164,12 @@ fn content(file: File, rows: &'static [Row]) -> Result<Vec<Setting>, Unused> {
 
 fn text(file: File) -> Result<String, Unused> {
     let mut text = String::new();
-    let read = file.take(LARGEST.0 + 1).read_to_string(&mut text);
+    let read = file.take(LARGEST_CONFIG.0 + 1).read_to_string(&mut text);
     read.map_err(|error| match error.kind() {
         std::io::ErrorKind::InvalidData => Unused::Wrong(error.to_string()),
         _ => Unused::Foreign(error.to_string(), None),
     })?;
-    if text.len() as u64 > LARGEST.0 {
+    if text.len() as u64 > LARGEST_CONFIG.0 {
         return Err(Unused::Wrong("larger than 64 KiB".to_owned()));
     }
     Ok(text)
@@ -204,7 +204,7 @@ fn settings(text: &str, rows: &'static [Row]) -> Result<Vec<Setting>, String> {
                 .ok_or_else(|| {
                     format!(
                         "line {at}: {table}.{key}: wrong type, more than {} values, or hidden characters",
-                        LARGEST.1
+                        LARGEST_CONFIG.1
                     )
                 })?;
             let rules = if let KeyKind::Steps(kind) = known.kind {
@@ -255,7 +255,7 @@ fn values(value: &DeValue<'_>) -> Option<Vec<String>> {
         _ => None,
     };
     match value {
-        DeValue::Array(all) if all.len() <= LARGEST.1 => {
+        DeValue::Array(all) if all.len() <= LARGEST_CONFIG.1 => {
             all.iter().map(|value| one(value.get_ref())).collect()
         }
         value => Some(vec![one(value)?]),

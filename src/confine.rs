@@ -10,7 +10,7 @@ use landlock::{
 };
 
 /// The newest version of Landlock (Linux's access control) that this program knows. An older kernel enforces less.
-const KNOWN: ABI = ABI::V6;
+const KNOWN_ABI: ABI = ABI::V6;
 
 /// Restricts this thread, and the threads that it starts from now on, to reading `files`, /proc and /sys. If one of
 /// `files` is a pipe or standard input (`-`), temporary files may still be written, because its trace is stored in one.
@@ -24,18 +24,18 @@ fn restrict(files: &[&Path]) -> Result<(), RulesetError> {
     let is_stored =
         |file: &&Path| std::fs::metadata(file).is_ok_and(|meta| meta.is_file() || meta.is_dir());
     let temporary = (!files.iter().all(is_stored)).then(std::env::temp_dir);
-    let read = AccessFs::from_read(KNOWN) & !AccessFs::Execute;
+    let read = AccessFs::from_read(KNOWN_ABI) & !AccessFs::Execute;
     // /proc and /sys show the memory, for `--max-memory`, and the CPUs, for the number of threads.
     let facts = ["/proc", "/sys"].map(Path::new);
     Ruleset::default()
-        .handle_access(AccessFs::from_all(KNOWN))?
-        .handle_access(AccessNet::from_all(KNOWN))?
-        .scope(Scope::from_all(KNOWN))?
+        .handle_access(AccessFs::from_all(KNOWN_ABI))?
+        .handle_access(AccessNet::from_all(KNOWN_ABI))?
+        .scope(Scope::from_all(KNOWN_ABI))?
         .create()?
         .add_rules(path_beneath_rules(files.iter().chain(&facts), read))?
         .add_rules(path_beneath_rules(
             temporary,
-            AccessFs::from_all(KNOWN) & !AccessFs::Execute,
+            AccessFs::from_all(KNOWN_ABI) & !AccessFs::Execute,
         ))?
         .restrict_self()?;
     Ok(())

@@ -18,11 +18,11 @@ use crate::{analysis, open, suspend};
 
 /// The largest number of events for which `tr info` always analyzes a trace, which takes some ten
 /// milliseconds.
-pub const ALWAYS: u64 = 100_000;
+pub const ALWAYS_ANALYZED: u64 = 100_000;
 
 /// The names under which `tr info` counts events, in order, each with the kinds of events that it stands
 /// for. A kind that is not listed keeps its own name, and comes after the others.
-const SHOWN: [(&str, &[&str]); 21] = [
+const SHOWN_KINDS: [(&str, &[&str]); 21] = [
     ("switch", &[]),
     ("waking", &[]),
     ("wakeup_new", &[]),
@@ -80,13 +80,16 @@ impl Contents {
         known.then_some(self.duration)
     }
 
-    /// The numbers of the trace's events, by the names that `tr info` uses, in the order of [`SHOWN`].
+    /// The numbers of the trace's events, by the names that `tr info` uses, in the order of [`SHOWN_KINDS`].
     pub fn by_kind(&self) -> Vec<(&'static str, u64)> {
-        let mut all: Vec<_> = SHOWN.iter().map(|(shown, _)| (*shown, 0_u64)).collect();
+        let mut all: Vec<_> = SHOWN_KINDS
+            .iter()
+            .map(|(shown, _)| (*shown, 0_u64))
+            .collect();
         for (kind, count) in self.tally.events.by_kind() {
             let of = |(_, kinds): &(&str, &[&str])| kinds.contains(&kind);
-            let group = SHOWN.iter().position(of);
-            let shown = group.map_or(kind, |at| SHOWN.get(at).map_or(kind, |shown| shown.0));
+            let group = SHOWN_KINDS.iter().position(of);
+            let shown = group.map_or(kind, |at| SHOWN_KINDS.get(at).map_or(kind, |shown| shown.0));
             match all.iter_mut().find(|row| row.0 == shown) {
                 Some((_, sum)) => *sum = sum.saturating_add(count),
                 None => all.push((shown, count)),
@@ -124,13 +127,13 @@ impl Contents {
 }
 
 /// Reads the contents of FILE for `tr info`: its summary, and all events if `full` is set, if they are few
-/// ([`ALWAYS`]), or if there is no summary.
+/// ([`ALWAYS_ANALYZED`]), or if there is no summary.
 pub fn of(path: &Path, full: bool, budget: Budget) -> Result<Contents, Error> {
     let is_written = open::is_written(path);
     let source = open::source(path)?;
     if !full {
         if let Some(outline) = Outline::read(&source)? {
-            let large = outline.tally.events.total() > ALWAYS;
+            let large = outline.tally.events.total() > ALWAYS_ANALYZED;
             // A trace of a later version may have frames (blocks of events in the file) of kinds that this version does
             // not know and has to count.
             let later = outline.minor.saturating_sub(frame::MINOR) > 0;

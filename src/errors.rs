@@ -5,10 +5,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 /// The exit status of a command whose input file cannot be read at all.
-pub const UNREADABLE: u8 = 2;
+pub const UNREADABLE_STATUS: u8 = 2;
 
 /// The error text for a second recording on the command line of a subcommand that reads only one.
-pub const COMPARED: &str = "two recordings are compared by: tr diff BASE NEW";
+pub const COMPARED_BY: &str = "two recordings are compared by: tr diff BASE NEW";
 
 /// The result of a command: its exit status. `Err` has the exit status for an error that has already been printed.
 /// Functions that return a value have the same `Err`: `Result<T, ExitCode>`.
@@ -22,7 +22,7 @@ pub fn shown(path: &Path) -> String {
 /// Prints why a command cannot do what was requested. Returns the exit status.
 pub fn refused(why: impl Display) -> ExitCode {
     message!("{why}");
-    ExitCode::from(UNREADABLE)
+    ExitCode::from(UNREADABLE_STATUS)
 }
 
 /// Prints the error that a program cannot be executed. Returns the exit status that a shell would have in

@@ -16,7 +16,7 @@ use crate::{args, errors};
 
 /// The largest number of similar step names that are suggested if no step has the name that the user
 /// gave.
-const SIMILAR: usize = 5;
+const MOST_SIMILAR: usize = 5;
 
 /// The options of a subcommand that choose processes, such as `--comm` and `--failed`.
 #[derive(clap::Args, Clone, Debug)]
@@ -82,7 +82,7 @@ impl Filters {
         let analysis = &recording.analysis;
         let steps = Steps::new(analysis, &recording.imports.spans);
         let Some(whole) = steps.whole_name(name) else {
-            let similar = steps.similar_names(name, SIMILAR);
+            let similar = steps.similar_names(name, MOST_SIMILAR);
             return Err(errors::refused(unknown_step(name, &similar)));
         };
         filter.step = Some(whole.to_owned());

@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 use nix::sys::resource::{getrlimit, setrlimit, Resource};
 use tr_text::called::TR;
 
-use crate::errors::UNREADABLE;
+use crate::errors::UNREADABLE_STATUS;
 
 /// The longest time between two checks whether the process exceeds its limits of memory and time.
-const LOOK: Duration = Duration::from_millis(20);
+const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 /// The size in bytes of the stack that Rust gives each thread. The kernel's limit RLIMIT_DATA counts all of it.
 const STACK: u64 = 2 << 20;
 
@@ -99,7 +99,7 @@ fn end(message: &str) -> ! {
     }
     let _ = nix::unistd::write(std::io::stderr(), message.as_bytes());
     // SAFETY: `_exit` accepts any status. No destructor runs, because other threads may still use the data.
-    unsafe { libc::_exit(UNREADABLE.into()) }
+    unsafe { libc::_exit(UNREADABLE_STATUS.into()) }
 }
 
 fn message(limit: &str) -> String {
@@ -128,7 +128,7 @@ pub fn hold(memory: Option<(u64, String)>, time: Option<(Duration, String)>, thr
     let time = time.map(|(most, limit)| (most, message(&limit)));
     let begun = Instant::now();
     let watch = move || loop {
-        let mut look = LOOK;
+        let mut look = LOOK_INTERVAL;
         if let Some((most, message)) = &time {
             match most.checked_sub(begun.elapsed()) {
                 Some(left) if !left.is_zero() => look = look.min(left),

@@ -9,7 +9,7 @@ use std::sync::{Mutex, Once, PoisonError};
 use memmap2::{Advice, Mmap};
 
 use crate::errors;
-use crate::errors::UNREADABLE;
+use crate::errors::UNREADABLE_STATUS;
 use tr_text::called::TR;
 
 /// A regular file that is mapped for reading, with its length at that time.
@@ -157,7 +157,7 @@ extern "C" fn gone(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_v
     unsafe {
         if let Some(message) = Note::at((*info).si_addr() as usize) {
             libc::write(libc::STDERR_FILENO, message.as_ptr().cast(), message.len());
-            libc::_exit(libc::c_int::from(UNREADABLE));
+            libc::_exit(libc::c_int::from(UNREADABLE_STATUS));
         }
         // The address is in none of our mappings. The default action is restored; the access is repeated and triggers
         // it.

@@ -9,14 +9,14 @@ use tr_format::reader::{End, Trace, Unknown};
 use tr_format::source::Source;
 use tr_format::Error;
 
-use crate::errors::{shown, unwritten, UNREADABLE};
+use crate::errors::{shown, unwritten, UNREADABLE_STATUS};
 use crate::inherited;
 use crate::mapping::Mapping;
-use tr_insight::recordings::warnings::CUT;
+use tr_insight::recordings::warnings::CUT_REASONS;
 use tr_text::called::TR;
 
 /// The default name of a recording: `tr record` writes it, and the other subcommands read it.
-pub const DEFAULT: &str = "trace.bin";
+pub const DEFAULT_FILE: &str = "trace.bin";
 
 /// The function that is called before the first byte is written to standard output. With a pager, the function makes
 /// this process ignore Ctrl-C, because the pager handles Ctrl-C from then on. The function is set at most once.
@@ -85,10 +85,10 @@ pub fn unreadable(path: &Path, error: &Error) -> ExitCode {
     let error = tr_text::escape::text(error.to_string().as_bytes());
     message!("{}: {error}", shown(path));
     let absent = || std::fs::symlink_metadata(path).is_err();
-    if path.as_os_str() == DEFAULT && absent() {
+    if path.as_os_str() == DEFAULT_FILE && absent() {
         eprintln!("    name a recording, or make one: {TR} record -- COMMAND");
     }
-    ExitCode::from(UNREADABLE)
+    ExitCode::from(UNREADABLE_STATUS)
 }
 
 /// Warns on standard error about damaged parts of the trace and about a missing end.
@@ -98,7 +98,7 @@ pub fn warn(trace: &Trace, path: &Path) {
         message!("{name}: the recording is under way");
     } else if let End::Truncated { frame, offset, why } = trace.end() {
         message!(
-            "{name}: ends at frame {frame}, byte {}: {} ({CUT})",
+            "{name}: ends at frame {frame}, byte {}: {} ({CUT_REASONS})",
             tr_text::units::count(*offset),
             tr_text::escape::text(why.as_bytes())
         );

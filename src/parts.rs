@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use tr_format::reader::{Joint, Trace};
 use tr_text::units;
 
-use crate::errors::{refused, shown, COMPARED};
+use crate::errors::{refused, shown, COMPARED_BY};
 use crate::{open, pattern};
 
 /// The paths of all files of a recording that `--rotate` may have divided.
@@ -57,7 +57,7 @@ pub fn opened(first: &Path, more: &[PathBuf]) -> Result<Trace, ExitCode> {
                 message!("{ns} are missing between {one} and {other}: their time is unknown");
             }
             Err(why) => {
-                let why = format!("{other}: after {one}: {why}\n    {COMPARED}");
+                let why = format!("{other}: after {one}: {why}\n    {COMPARED_BY}");
                 return Err(refused(why));
             }
         }

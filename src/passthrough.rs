@@ -18,14 +18,14 @@ use tr_output::status;
 /// A command line is for this program, not for the system's `tr`, if its first argument is one of these words or the
 /// name of a subcommand. A test compares the list with clap's options. Deriving the list from them here would take
 /// longer than the exec of the system's `tr`.
-const OURS: [&str; 6] = ["help", "--help", "-h", "--version", "-V", "--no-pager"];
+const OUR_WORDS: [&str; 6] = ["help", "--help", "-h", "--version", "-V", "--no-pager"];
 
 /// The name of the environment variable that lists, separated by colons, the programs already tried. These programs are
 /// skipped: a second copy of this program on PATH, or a script that calls us, would otherwise cause an endless loop.
-const TRIED: &str = "TR_PASSED_ON_TO";
+const TRIED_VARIABLE: &str = "TR_PASSED_ON_TO";
 
 /// The exit status of a command line with a mistyped subcommand.
-const MISTYPED: u8 = 2;
+const MISTYPED_STATUS: u8 = 2;
 
 /// Whether the first argument shows that the command line is for this program, and not for the system's `tr`.
 pub fn is_ours(first: Option<&OsStr>) -> bool {
@@ -35,7 +35,7 @@ pub fn is_ours(first: Option<&OsStr>) -> bool {
 /// All words that, as the first argument, show that a command line is for this program and not for the system's `tr`.
 fn ours() -> impl Iterator<Item = &'static str> {
     let names = cmd::ROWS.iter().flat_map(|row| row.names);
-    names.chain(&OURS).copied()
+    names.chain(&OUR_WORDS).copied()
 }
 
 /// The words with which a mistyped first argument is compared: the names of the subcommands, and the names that other
@@ -120,7 +120,7 @@ fn systems() -> String {
 
 fn ask(meant: &str, system: &str) -> u8 {
     message!("did you mean `{TR} {meant}`?{system}");
-    MISTYPED
+    MISTYPED_STATUS
 }
 
 /// The device and the inode of this program's file, by which it is recognized on PATH.
@@ -133,7 +133,7 @@ fn own() -> Option<(u64, u64)> {
 /// signal mask and resets SIGPIPE's action, which the other `tr` must inherit unchanged.
 fn exec(args: Vec<OsString>) -> u8 {
     let path = inherited::path();
-    let mut tried = std::env::var_os(TRIED).unwrap_or_default();
+    let mut tried = std::env::var_os(TRIED_VARIABLE).unwrap_or_default();
     // The arguments and PATH came from the kernel as C strings, so none contains a NUL byte.
     let string = |text: &OsStr| CString::new(text.as_bytes()).unwrap_or_default();
     let args: Vec<CString> = std::iter::once(OsString::from("tr"))
@@ -149,11 +149,11 @@ fn exec(args: Vec<OsString>) -> u8 {
         inherited::restore_streams();
         let failed = match environment {
             None => {
-                std::env::set_var(TRIED, &tried);
+                std::env::set_var(TRIED_VARIABLE, &tried);
                 nix::unistd::execv(&file, &args)
             }
             Some(mut environment) => {
-                let ours = [TRIED.as_bytes(), b"="].concat();
+                let ours = [TRIED_VARIABLE.as_bytes(), b"="].concat();
                 environment.retain(|variable| !variable.as_bytes().starts_with(&ours));
                 let ours = [&ours, tried.as_bytes()].concat();
                 environment.push(CString::new(ours).unwrap_or_default());

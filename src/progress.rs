@@ -8,9 +8,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use tr_text::called::TR;
 
 /// The time for which an analysis shows nothing, before the progress bar appears.
-const SILENT: Duration = Duration::from_millis(500);
+const SILENT_TIME: Duration = Duration::from_millis(500);
 
-/// The progress bar of an analysis on standard error, if that is a terminal. The bar appears after [`SILENT`].
+/// The progress bar of an analysis on standard error, if that is a terminal. The bar appears after [`SILENT_TIME`].
 pub struct Bar {
     bar: ProgressBar,
     begun: Instant,
@@ -28,7 +28,7 @@ impl Bar {
     #[cfg(feature = "compare")]
     pub fn of_several() -> Bar {
         // An error can only mean that the template is wrong.
-        let style = ProgressStyle::with_template(&format!("{TR}: {{msg}} {SEVERAL}"));
+        let style = ProgressStyle::with_template(&format!("{TR}: {{msg}} {SEVERAL_BAR}"));
         Bar::new(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
     }
 
@@ -52,7 +52,7 @@ impl Bar {
     pub fn show(&self, done: u64, all: u64) {
         self.bar.set_length(all);
         self.bar.set_position(done);
-        if self.is_terminal && self.bar.is_hidden() && self.begun.elapsed() > SILENT {
+        if self.is_terminal && self.bar.is_hidden() && self.begun.elapsed() > SILENT_TIME {
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
         }
     }
@@ -72,7 +72,7 @@ impl Bar {
 const BAR: &str = "{wide_bar} {percent:>3} %, {rate}, {eta} left";
 /// The template of the progress bar for several recordings: the bar, the percentage and the remaining time.
 #[cfg(feature = "compare")]
-const SEVERAL: &str = "{wide_bar} {percent:>3} %, {eta} left";
+const SEVERAL_BAR: &str = "{wide_bar} {percent:>3} %, {eta} left";
 
 /// The layout of the progress bar for one recording, or for a part of one.
 fn style(is_part: bool) -> ProgressStyle {

@@ -12,7 +12,7 @@ use tr_text::{escape, units};
 const ATTEMPT: u32 = 10;
 /// The time in seconds after which no further attempt to send an export begins: a build waits for 30 s at
 /// most.
-const LAST: u32 = 20;
+const LAST_ATTEMPT: u32 = 20;
 /// The number of further attempts to send an export if the receiver is unavailable or busy.
 const RETRIES: u32 = 3;
 /// The largest answer of a receiver that is read, in bytes. An answer of OTLP is short: a number and a
@@ -245,7 +245,7 @@ fn config(url: &str, signal: Signal, encoding: Encoding) -> io::Result<String> {
         "globoff".to_owned(),
         format!("max-time = {ATTEMPT}"),
         format!("retry = {RETRIES}"),
-        format!("retry-max-time = {LAST}"),
+        format!("retry-max-time = {LAST_ATTEMPT}"),
         "retry-connrefused".to_owned(),
         "data-binary = \"@-\"".to_owned(),
         format!("url = {}", quoted(url)?),

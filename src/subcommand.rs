@@ -14,7 +14,7 @@ use tr_programs::steps::StepKind;
 use crate::budget::Budget;
 use crate::errors::Done;
 #[cfg(feature = "report")]
-use crate::errors::UNREADABLE;
+use crate::errors::UNREADABLE_STATUS;
 #[cfg(feature = "report")]
 use crate::scratch;
 use crate::{confine, inherited, pager};
@@ -223,7 +223,7 @@ fn prepare_and_run<A: Subcommand>(call: &Call<'_>) -> Result<ExitCode, clap::Err
     #[cfg(feature = "report")]
     if scratch::has_failed() {
         message!("the output is wrong: the temporary file could not be read back");
-        return Ok(UNREADABLE.into());
+        return Ok(UNREADABLE_STATUS.into());
     }
     Ok(status)
 }

@@ -38,7 +38,7 @@ pub fn print() -> ExitCode {
     #[cfg(not(feature = "export"))]
     let exports = "none".to_owned();
     #[cfg(feature = "report")]
-    let schemas = format!("{} {}", schemas::NAMES.join(" "), schemas::PROCESS);
+    let schemas = format!("{} {}", schemas::COMMAND_NAMES.join(" "), schemas::PROCESS);
     #[cfg(not(feature = "report"))]
     let schemas = "none".to_owned();
     let facts = [

@@ -17,7 +17,7 @@ use crate::budget::Budget;
 use crate::{analysis, errors};
 
 /// The largest number of damaged files, in directories that `--with` names, whose names are printed.
-const NAMED: u64 = 10;
+const MOST_NAMED: u64 = 10;
 
 /// The option `--with`, which names files of other tools whose spans become steps of the recording.
 #[derive(clap::Args, Debug)]
@@ -56,7 +56,7 @@ impl With {
     pub fn files(&self) -> Result<Vec<ToolFile>, ExitCode> {
         let mut files = Vec::new();
         let mut seen = HashSet::new();
-        let mut room = tr_import::ALL;
+        let mut room = tr_import::ALL_FILES;
         let mut damaged = 0;
         for path in &self.with {
             let said = |path: &Path, error: Error| {
@@ -76,7 +76,7 @@ impl With {
                     Err(error) if it.named => return Err(said(&it.path, error)),
                     Err(error) => {
                         damaged += 1;
-                        if damaged <= NAMED {
+                        if damaged <= MOST_NAMED {
                             said(&it.path, error);
                         }
                     }
@@ -87,8 +87,8 @@ impl With {
                 message!("--with {path}: no file with the name of a known tool's file");
             }
         }
-        if damaged > NAMED {
-            message!("--with: {} more files are damaged", damaged - NAMED);
+        if damaged > MOST_NAMED {
+            message!("--with: {} more files are damaged", damaged - MOST_NAMED);
         }
         Ok(files)
     }

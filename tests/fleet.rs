@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 
 use libtest_mimic::{Arguments, Trial};
 use serde_json::{json, Map, Value};
-use tr_sim::fleet::{FleetRun, Plant, BROKEN};
+use tr_sim::fleet::{FleetRun, Plant, BROKEN_RUNS};
 
 use common::{ensure, lacks, list, long, python, trial, Failure, TR};
 
@@ -492,7 +492,7 @@ fn planted() -> Result<(), Failure> {
     });
     let failures: Vec<_> = failures.collect();
     for series in broken {
-        let expected = (series, Some(u64::from(BROKEN)), Some(0));
+        let expected = (series, Some(u64::from(BROKEN_RUNS)), Some(0));
         ensure(failures.contains(&expected), || format!("{failures:?}"))?;
     }
     let (said, _) = report(fleet()?, &[])?;

@@ -54,7 +54,7 @@ object in milliseconds, exact to the ns; a ts comes before the values of the
 interval that begins there.")]
 pub struct Args {
     /// The trace; - is standard input
-    #[arg(value_name = "FILE", default_value = open::DEFAULT)]
+    #[arg(value_name = "FILE", default_value = open::DEFAULT_FILE)]
     file: PathBuf,
     /// Further parts of the same recording, which --rotate has divided: tr analyze day/*.bin
     #[arg(value_name = "PART")]

@@ -276,7 +276,7 @@ fn compare(args: &Args) -> Done {
         }
         Some(Err(why)) => Err(errors::refused(why)),
         // The status of an output error must differ from 1, the status of a failed gate.
-        _ if printed != ExitCode::SUCCESS => Err(ExitCode::from(errors::UNREADABLE)),
+        _ if printed != ExitCode::SUCCESS => Err(ExitCode::from(errors::UNREADABLE_STATUS)),
         _ => {
             ends::comparable(&diff).map_err(errors::refused)?;
             args.undecided

@@ -42,7 +42,7 @@ enum FormatArg {
 }
 
 /// The entry for processes other than COMMAND's in the list of what cannot be recorded without BPF programs.
-const OTHERS: &str = "other processes than COMMAND's (--all, --pid, --cgroup)";
+const OTHER_PROCESSES: &str = "other processes than COMMAND's (--all, --pid, --cgroup)";
 
 /// The findings of `tr doctor` about this machine, and the conclusions from them.
 struct Diagnosis {
@@ -247,7 +247,12 @@ impl Diagnosis {
 /// recording.
 fn without_programs(method: Method) -> Programs {
     let (facts, limits) = knows(method);
-    let missing = [warnings::absent(&facts).as_slice(), limits, &[OTHERS]].concat();
+    let missing = [
+        warnings::absent(&facts).as_slice(),
+        limits,
+        &[OTHER_PROCESSES],
+    ]
+    .concat();
     Programs {
         missing: missing.into_iter().map(String::from).collect(),
         notes: warnings::inexact(&facts)
@@ -263,9 +268,12 @@ fn untraced(machine: &Machine) -> Programs {
     let way = "--method ptrace records forks, execs and ends; setuid, setgid and file capabilities have no effect then";
     let works = machine.ptrace.is_ok() && machine.schedstat;
     Programs {
-        missing: ["everything but wall time, exit status and CPU time", OTHERS]
-            .map(String::from)
-            .into(),
+        missing: [
+            "everything but wall time, exit status and CPU time",
+            OTHER_PROCESSES,
+        ]
+        .map(String::from)
+        .into(),
         notes: works.then(|| way.to_owned()).into_iter().collect(),
     }
 }

@@ -23,7 +23,7 @@ use std::path::Path;
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// The trace; - is standard input
-    #[arg(value_name = "FILE", default_value = open::DEFAULT)]
+    #[arg(value_name = "FILE", default_value = open::DEFAULT_FILE)]
     pub file: PathBuf,
     /// text, or one JSON object per line
     #[arg(long, value_enum, default_value_t = FormatArg::Text)]

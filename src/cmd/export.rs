@@ -172,7 +172,7 @@ fn convert(args: &Args, format: Format, endpoint: Option<&str>) -> Done {
         }
         (None, Some(url)) => Ok(send::otlp(url, signal, format.encoding(), write)),
         // `export` has already refused a command line with neither an output file nor a URL.
-        (None, None) => Err(ExitCode::from(errors::UNREADABLE)),
+        (None, None) => Err(ExitCode::from(errors::UNREADABLE_STATUS)),
     }
 }
 

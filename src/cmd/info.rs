@@ -11,7 +11,7 @@ use tr_format::reader::{End, Unknown};
 use tr_format::scripts::RecordedScript;
 use tr_insight::processes::{exit, who};
 use tr_insight::recordings::warnings;
-use tr_insight::recordings::warnings::CUT;
+use tr_insight::recordings::warnings::CUT_REASONS;
 use tr_report::status::Exit;
 use tr_report::untraced::{usage_json, usage_lines};
 use tr_text::called::TR;
@@ -33,7 +33,7 @@ use std::path::Path;
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// The trace; - is standard input
-    #[arg(value_name = "FILE", default_value = open::DEFAULT)]
+    #[arg(value_name = "FILE", default_value = open::DEFAULT_FILE)]
     pub file: PathBuf,
     /// text or json
     #[arg(long, default_value = "text", value_parser = ["text", "json"])]
@@ -391,7 +391,7 @@ fn file(lines: &mut Lines, contents: &Contents) {
             _ if contents.under_way => "not yet: the recording is under way".into(),
             End::Truncated { frame, offset, why } => {
                 let why = safe(why);
-                format!("truncated at frame {frame}, byte {offset} ({why}): {CUT}")
+                format!("truncated at frame {frame}, byte {offset} ({why}): {CUT_REASONS}")
             }
         },
     );

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use tr_text::called::SECOND;
+use tr_text::called::SECOND_NAME;
 
 use crate::errors::Done;
 use crate::subcommand::{Program, Subcommand};
@@ -50,7 +50,7 @@ fn pages(cli: clap::Command) -> std::io::Result<Vec<(String, Vec<u8>)>> {
     cli.build();
     let commands = cli.get_subcommands().cloned();
     // The first page is a file named tr-trace.1, but its text says `tr` and refers to tr-record(1) and so on.
-    let first = (format!("{SECOND}.1"), cli.clone());
+    let first = (format!("{SECOND_NAME}.1"), cli.clone());
     let others = commands.map(|command| {
         (
             format!("{}.1", command.get_display_name().unwrap_or_default()),

@@ -64,7 +64,7 @@ fn serve(args: &Args, rows: &[Row]) -> ExitCode {
         Ok(root) => root,
         Err(error) => {
             message!("the working directory: {error}");
-            return ExitCode::from(errors::UNREADABLE);
+            return ExitCode::from(errors::UNREADABLE_STATUS);
         }
     };
     let server = Server {
@@ -72,7 +72,7 @@ fn serve(args: &Args, rows: &[Row]) -> ExitCode {
         records: args.allow_record,
         tools: tools(rows).collect(),
         reports: ReportKind::by_topic().map(ReportKind::name).collect(),
-        recording: open::DEFAULT,
+        recording: open::DEFAULT_FILE,
     };
     open::print_by(|out| server.serve(&mut std::io::stdin().lock(), out))
 }

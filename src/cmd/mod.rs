@@ -76,7 +76,7 @@ pub const STEPS: [Key; 4] = [
 ];
 
 /// A row of the table of subcommands in which all lists are empty. The other rows are made from it.
-const PLAIN: Row = Row {
+const PLAIN_ROW: Row = Row {
     names: &[],
     task: Task::Manage,
     other_words: &[],
@@ -127,7 +127,7 @@ pub static ROWS: &[Row] = &[
         task: Task::Daily,
         keys: &[COLOR, WIDTH],
         built: built!("report", summary::Args),
-        ..PLAIN
+        ..PLAIN_ROW
     },
     Row {
         names: &["diff"],
@@ -148,96 +148,96 @@ pub static ROWS: &[Row] = &[
         task: Task::Plan,
         keys: &[COLOR, WIDTH, Key::new("predict", "price", Display)],
         built: built!("predict", predict::Args),
-        ..PLAIN
+        ..PLAIN_ROW
     },
     Row {
         names: &["pipeline"],
         task: Task::Plan,
         built: built!("compare", pipeline::Args),
-        ..PLAIN
+        ..PLAIN_ROW
     },
     Row {
         names: &["export"],
         task: Task::Export,
         keys: &STEPS,
         built: built!("export", export::Args),
-        ..PLAIN
+        ..PLAIN_ROW
     },
     Row {
         names: &["info"],
         task: Task::Read,
         built: built!("report", info::Args),
-        ..PLAIN
+        ..PLAIN_ROW
     },
     Row {
         names: &["dump"],
         task: Task::Read,
         other_words: &["print"],
         built: built!("report", dump::Args),
-        ..PLAIN
+        ..PLAIN_ROW
     },
     Row {
         names: &["verify"],
         task: Task::Manage,
         other_words: &["check"],
         built: Some(Built::of::<verify::Args>()),
-        ..PLAIN
+        ..PLAIN_ROW
     },
     Row {
         names: &["recover"],
         task: Task::Manage,
         other_words: &["repair"],
         built: Some(Built::of::<recover::Args>()),
-        ..PLAIN
+        ..PLAIN_ROW
     },
     Row {
         names: &["redact"],
         task: Task::Manage,
         keys: &[REDACT, ADDRESSES],
         built: Some(Built::of::<redact::Args>()),
-        ..PLAIN
+        ..PLAIN_ROW
     },
     Row {
         names: &["symbolize"],
         task: Task::Manage,
         built: built!("record", symbolize::Args),
-        ..PLAIN
+        ..PLAIN_ROW
     },
     Row {
         names: &["doctor"],
         task: Task::Record,
         built: built!("record", doctor::Args),
-        ..PLAIN
+        ..PLAIN_ROW
     },
     Row {
         names: &["mark"],
         task: Task::Record,
         built: Some(Built::of::<mark::Args>()),
-        ..PLAIN
+        ..PLAIN_ROW
     },
     Row {
         names: &["mcp"],
         task: Task::Export,
         built: built!("mcp", mcp::Args),
-        ..PLAIN
+        ..PLAIN_ROW
     },
     Row {
         names: &["schema"],
         task: Task::Export,
         built: built!("report", schema::Args),
-        ..PLAIN
+        ..PLAIN_ROW
     },
     Row {
         names: &["completions"],
         task: Task::Manage,
         built: Some(Built::of::<completions::CompletionsArgs>()),
-        ..PLAIN
+        ..PLAIN_ROW
     },
     Row {
         names: &["man"],
         task: Task::Manage,
         built: Some(Built::of::<manual::ManArgs>()),
-        ..PLAIN
+        ..PLAIN_ROW
     },
 ];
 

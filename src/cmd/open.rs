@@ -35,7 +35,7 @@ Exit status: 0; 1 when the page cannot be written or served, or no browser opens
 FILE cannot be read at all.")]
 pub struct Args {
     /// The trace; - is standard input
-    #[arg(value_name = "FILE", default_value = open::DEFAULT)]
+    #[arg(value_name = "FILE", default_value = open::DEFAULT_FILE)]
     file: PathBuf,
     /// Serve the page although there is a display
     #[arg(long)]

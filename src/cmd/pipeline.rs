@@ -94,10 +94,10 @@ impl Args {
 }
 
 /// The size in bytes of the largest file with a graph or list of jobs that `tr pipeline` reads.
-const LARGEST: u64 = 16 << 20;
+const LARGEST_FILE: u64 = 16 << 20;
 
-/// Reads a small text file, such as the job graph, and returns the result of `parse`. A file larger than `LARGEST` is
-/// an error, which is found during reading, because the size of a pipe is not known before.
+/// Reads a small text file, such as the job graph, and returns the result of `parse`. A file larger than `LARGEST_FILE`
+/// is an error, which is found during reading, because the size of a pipe is not known before.
 pub(super) fn read<T>(
     file: &Path,
     what: &str,
@@ -106,9 +106,9 @@ pub(super) fn read<T>(
     let text = || {
         let mut text = String::new();
         let opened = std::fs::File::open(file);
-        let read = opened.and_then(|file| file.take(LARGEST + 1).read_to_string(&mut text));
+        let read = opened.and_then(|file| file.take(LARGEST_FILE + 1).read_to_string(&mut text));
         match read {
-            Ok(length) if length as u64 > LARGEST => Err("larger than 16 MiB".to_owned()),
+            Ok(length) if length as u64 > LARGEST_FILE => Err("larger than 16 MiB".to_owned()),
             Ok(_) => Ok(text),
             Err(error) => Err(error.to_string()),
         }

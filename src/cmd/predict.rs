@@ -55,7 +55,7 @@ Examples:
   tr predict trace.bin -o forecast.html")]
 pub struct Args {
     /// The trace; - is standard input
-    #[arg(value_name = "FILE", default_value = open::DEFAULT)]
+    #[arg(value_name = "FILE", default_value = open::DEFAULT_FILE)]
     pub file: PathBuf,
     /// Number of CPUs [default: those of the recording]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=4096))]

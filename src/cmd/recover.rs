@@ -41,7 +41,7 @@ fn recover(args: &Args) -> Done {
     let Some(output) = &args.output else {
         message!("recover: no output is named; for example:");
         eprintln!("    {}", proposal(&args.file));
-        return Err(ExitCode::from(errors::UNREADABLE));
+        return Err(ExitCode::from(errors::UNREADABLE_STATUS));
     };
     let trace = open::trace(&args.file)?;
     let name = errors::shown(output);

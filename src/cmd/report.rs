@@ -26,7 +26,7 @@ Exit status: 0; 1 when OUT cannot be written; 2 when FILE cannot be read at all.
 Damage and loss cause a warning and stand in the report.")]
 pub struct Args {
     /// The trace; - is standard input
-    #[arg(value_name = "FILE", default_value = open::DEFAULT)]
+    #[arg(value_name = "FILE", default_value = open::DEFAULT_FILE)]
     file: PathBuf,
     /// Further parts of the same recording, which --rotate has divided: tr report day/*.bin
     #[arg(value_name = "PART")]

@@ -22,7 +22,7 @@ pub struct Args {
 }
 
 fn named() -> impl TypedValueParser<Value = String> {
-    let names = schemas::NAMES.into_iter();
+    let names = schemas::COMMAND_NAMES.into_iter();
     PossibleValuesParser::new(names.chain([schemas::PROCESS])).map(|given| {
         let found = schemas::of(&given).map(str::to_owned);
         found.or_else(schemas::process).unwrap_or_default()

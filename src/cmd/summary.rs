@@ -38,7 +38,7 @@ Examples:
   tr summary trace.bin --format markdown >> \"$GITHUB_STEP_SUMMARY\"")]
 pub struct Args {
     /// The trace; - is standard input
-    #[arg(value_name = "FILE", default_value = open::DEFAULT)]
+    #[arg(value_name = "FILE", default_value = open::DEFAULT_FILE)]
     file: PathBuf,
     /// Further parts of the same recording, which --rotate has divided: tr summary day/*.bin
     #[arg(value_name = "PART")]

@@ -33,9 +33,9 @@ const DEPTH: usize = 16;
 /// The largest number of directory entries that are examined in the search for programs.
 const ENTRIES: usize = 1_000_000;
 /// The largest number of missing programs and libraries whose names `tr symbolize` prints.
-const NAMED: usize = 5;
+const MOST_NAMED: usize = 5;
 /// The time between two checks whether the search for functions, which is another process, has ended.
-const LOOK: Duration = Duration::from_millis(5);
+const LOOK_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Name the functions of a recording's stacks that have no names yet
 ///
@@ -52,7 +52,7 @@ Example:
   tr symbolize ci.bin --dir target/debug -o named.bin")]
 pub struct Args {
     /// The trace; - is standard input
-    #[arg(value_name = "FILE", default_value = open::DEFAULT)]
+    #[arg(value_name = "FILE", default_value = open::DEFAULT_FILE)]
     file: PathBuf,
     /// The recording with names; - is standard output. An existing file is replaced once it is
     /// complete [default: FILE]
@@ -100,7 +100,7 @@ fn name_functions(args: &Args) -> Done {
         wall: args.limit,
     };
     let (mut events, search) = symbols::search(&request, limit, || {
-        std::thread::sleep(LOOK);
+        std::thread::sleep(LOOK_INTERVAL);
         true
     });
     let found = events.iter().filter_map(|event| match event {
@@ -305,7 +305,7 @@ impl Unnamed {
             Some(file) => !file.is_there(),
             None => !found.contains(&module.number),
         });
-        for module in absent.clone().take(NAMED) {
+        for module in absent.clone().take(MOST_NAMED) {
             let path = self.modules.get(&module.number).map(|module| &*module.path);
             let path = path
                 .filter(|path| !path.is_empty())
@@ -324,7 +324,7 @@ impl Unnamed {
                 ),
             }
         }
-        let more = absent.count().saturating_sub(NAMED);
+        let more = absent.count().saturating_sub(MOST_NAMED);
         if more > 0 {
             message!("not found: {more} more files");
         }

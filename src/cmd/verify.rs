@@ -19,7 +19,7 @@ use std::path::Path;
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// The trace; - is standard input
-    #[arg(value_name = "FILE", default_value = open::DEFAULT)]
+    #[arg(value_name = "FILE", default_value = open::DEFAULT_FILE)]
     pub file: PathBuf,
     #[command(flatten)]
     pub budget: Budget,

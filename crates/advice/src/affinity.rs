@@ -7,15 +7,15 @@ use tr_analyze::programs::Group;
 use tr_analyze::schedule::Schedule;
 use tr_format::event::CpuId;
 
-use crate::candidate::{Advice, AdviceKind, Candidate, Gain, WORTH};
-use crate::facts::{BuildFacts, STRAY};
+use crate::candidate::{Advice, AdviceKind, Candidate, Gain, LEAST_GAIN};
+use crate::facts::{BuildFacts, STRAY_PART};
 use tr_text::phrase::Phrase;
 
 /// A program (such as `taskset`) that restricts the whole build to some of the machine's CPUs.
 pub(super) struct Affinity {
     group: Group,
     /// The number of CPUs that the restricted part of the build ran on. CPUs with very little of its CPU time
-    /// ([`STRAY`]) do not count.
+    /// ([`STRAY_PART`]) do not count.
     cpus: u64,
     /// The simulated time in nanoseconds that the build takes on the CPUs that it restricted itself to, if no other
     /// tasks use these CPUs.
@@ -41,12 +41,12 @@ impl Affinity {
             |times: &BTreeMap<CpuId, u64>| times.values().copied().fold(0, u64::saturating_add);
         let below = sum(&by_cpu);
         let all = sum(&facts.on_cpus(|_| true));
-        let is_used = |ns: &&u64| ns.saturating_mul(STRAY) >= below;
+        let is_used = |ns: &&u64| ns.saturating_mul(STRAY_PART) >= below;
         let cpus = by_cpu.values().filter(is_used).count() as u64;
         // The simulation runs all work on the CPUs that the restricted part of the build may use. Work outside of that
         // part may use other CPUs, so a build with much of such work gets no advice.
         let beside = all.saturating_sub(below);
-        if cpus == 0 || cpus >= facts.cpus || beside.saturating_mul(STRAY) > all {
+        if cpus == 0 || cpus >= facts.cpus || beside.saturating_mul(STRAY_PART) > all {
             return None;
         }
         let limited = schedule.on(cpus).max(own);
@@ -61,7 +61,7 @@ impl Affinity {
     /// The advice to remove the limit on the CPUs, if that limit costs the build enough time.
     pub fn advice(&self, facts: &BuildFacts<'_>) -> Option<Advice> {
         let kind = AdviceKind::Wrapper;
-        let enough = self.gain >= WORTH && self.gain.saturating_mul(kind.least()) >= self.own;
+        let enough = self.gain >= LEAST_GAIN && self.gain.saturating_mul(kind.least()) >= self.own;
         let (name, cpus) = (facts.name(self.group), self.cpus);
         let candidate = Candidate {
             finding: Phrase::with([&name], |[name]| {

@@ -19,7 +19,7 @@ const FILES: usize = 3;
 /// The least CPU time in ns of a compiler below a compiler's cache that counts as a compilation. If the cache has the
 /// result, nothing is compiled. A guess between the CPU time of a compiler driver's start and the CPU time of the
 /// smallest compilation.
-const COMPILED: u64 = 10_000_000;
+const LEAST_COMPILATION: u64 = 10_000_000;
 
 /// The least number of packages of Go's standard library that a build compiles or checks if its cache is empty. A guess:
 /// even a program that only prints a line needs some thirty of these packages.
@@ -105,7 +105,7 @@ fn compiler_cache(facts: &BuildFacts<'_>) -> Option<Candidate> {
         let is_below =
             below.get(*group as usize) == Some(&true) || own.contains(&execution.process);
         let compiles = execution.program.role() == Some(Role::Compiler);
-        is_below && compiles && execution.on_cpu >= COMPILED
+        is_below && compiles && execution.on_cpu >= LEAST_COMPILATION
     });
     let compilers: Vec<Group> = compilers.map(|(group, _)| group).collect();
     if compilers.len() < caches.len() {

@@ -17,7 +17,7 @@ pub const MOST_LINES: usize = 7;
 
 /// The least gain in ns for which a change is worth a line of advice. One of 52 recorded builds had a useless line for
 /// a gain of 0.8 ms.
-pub(super) const WORTH: u64 = 20_000_000;
+pub(super) const LEAST_GAIN: u64 = 20_000_000;
 
 named! {
     /// The kind of an advice. If two changes gain the same, the one whose kind is listed earlier comes first.

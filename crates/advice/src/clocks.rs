@@ -5,7 +5,7 @@ use tr_analyze::critical_path::TimeKind;
 use tr_analyze::programs::Group;
 
 use crate::facts::BuildFacts;
-use crate::verdict::open::MUCH;
+use crate::verdict::open::OPEN_PART;
 
 /// An execution of a program, such as a benchmark, that is on the critical path and measures for a set time.
 pub(super) struct Measurement {
@@ -35,7 +35,7 @@ pub(super) fn measurement(facts: &BuildFacts<'_>) -> Option<Measurement> {
         }
     }
     let long = all.into_iter();
-    let long = long.filter(|own| own.length.saturating_mul(MUCH) >= facts.wall);
+    let long = long.filter(|own| own.length.saturating_mul(OPEN_PART) >= facts.wall);
     let long = long.filter(|own| facts.measures_by_clock(own.group));
     long.max_by_key(|own| own.length)
 }

@@ -21,7 +21,7 @@ const OUTPUT: &[&str] = &["-o", "-MF", "--output", ">", ">>", "--out-dir"];
 /// A job counts as probably connected with the earlier jobs that name the same file, if fewer than this many earlier
 /// jobs name it. A file that at least this many tests make is scratch. A guess: with a larger number, headers that only
 /// a few jobs share would connect these jobs.
-const RARE: usize = 3;
+const MANY_JOBS: usize = 3;
 
 /// A thing that a job makes or needs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -82,7 +82,7 @@ pub fn follow(facts: &BuildFacts<'_>) -> BTreeSet<String> {
 
 /// The largest number of processes of a lineage (a process and its ancestors) that are searched for jobs, to bound the
 /// work. In a chain of makes, several of these processes can be jobs, and the process belongs to all of them.
-const DEEP: usize = 64;
+const LONGEST_LINEAGE: usize = 64;
 
 /// Three sets of the jobs that one job of a build needs: the jobs that are certainly needed, the jobs that are probably
 /// needed, and the jobs that are needed in the worst case.
@@ -159,8 +159,8 @@ fn needs_of(analysis: &Analysis, owner: ProcessIx) -> Needs {
     }
 }
 
-/// Shortens the lists of files of the jobs that are tests: a file that at least [`RARE`] tests make or remove is left
-/// out, because each test makes such a file only for itself.
+/// Shortens the lists of files of the jobs that are tests: a file that at least [`MANY_JOBS`] tests make or remove is
+/// left out, because each test makes such a file only for itself.
 fn without_scratch(files: &mut [Files], jobs: &[usize]) {
     let mut makers: BTreeMap<Product, usize> = BTreeMap::new();
     for files in jobs.iter().filter_map(|at| files.get(*at)) {
@@ -168,7 +168,7 @@ fn without_scratch(files: &mut [Files], jobs: &[usize]) {
             *makers.entry(name.clone()).or_default() += 1;
         }
     }
-    let scratch = |name: &Product| makers.get(name).is_some_and(|made| *made >= RARE);
+    let scratch = |name: &Product| makers.get(name).is_some_and(|made| *made >= MANY_JOBS);
     for at in jobs {
         if let Some(files) = files.get_mut(*at) {
             files.made.retain(|name| !scratch(name));
@@ -207,7 +207,7 @@ fn of_owner(tools: &Tools, files: &[Files], jobs: &[usize], after: &mut [After])
             let named = naming.entry(name).or_default();
             // Two jobs are not connected merely because both name the same crate, build script or output of a script,
             // because the job that makes it is known.
-            if named.len() < RARE && !name.is_of_cargo() {
+            if named.len() < MANY_JOBS && !name.is_of_cargo() {
                 likely.extend(
                     named
                         .iter()
@@ -257,7 +257,7 @@ fn jobs_of<'a>(
     of: &'a HashMap<ProcessIx, usize>,
     process: ProcessIx,
 ) -> impl Iterator<Item = usize> + 'a {
-    let chain = analysis.lineage(process).take(DEEP);
+    let chain = analysis.lineage(process).take(LONGEST_LINEAGE);
     chain.filter_map(|ix| of.get(&ix).copied())
 }
 

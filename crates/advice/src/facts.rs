@@ -34,7 +34,7 @@ const NAME: usize = 24;
 /// A CPU counts as one that a restricted build (`taskset -c 0,1 make`) was allowed to use if it has at least a fiftieth
 /// of the build's CPU time. Other CPUs may have a little of that time, because `taskset` itself starts on any CPU. A
 /// guess.
-pub const STRAY: u64 = 50;
+pub const STRAY_PART: u64 = 50;
 
 /// One execution of a program: the time from its exec to the next exec or the end of the process. The time of a process
 /// before its first exec belongs to the execution that forked it. It is an execution of its own only if the program of

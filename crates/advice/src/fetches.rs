@@ -189,7 +189,7 @@ fn has_connection_to_itself(analysis: &Analysis, process: ProcessIx, at: Ktime) 
 /// The shortest and the longest wait in ns on a connection inside this machine that count as waits for a delayed
 /// acknowledgement. Linux delays an acknowledgement by 40 to 200 ms (TCP_DELACK_MIN and TCP_DELACK_MAX of
 /// include/net/tcp.h), give or take a tick of 10 ms.
-const DELAYED: (u64, u64) = (30_000_000, 210_000_000);
+const DELAYED_ACK: (u64, u64) = (30_000_000, 210_000_000);
 /// The least number of waits for delayed acknowledgements that get advice. A guess: fewer such waits may be chance.
 const DELAYS: usize = 5;
 
@@ -207,7 +207,7 @@ fn held_back(facts: &BuildFacts<'_>, waited: &[Waited]) -> Option<Candidate> {
         let wait = timeline.around(segment.thread, segment.from);
         let is_delay = wait.is_some_and(|wait| {
             wait.waker() == Actor::SoftIrq
-                && (DELAYED.0..=DELAYED.1).contains(&wait.to.since(wait.from))
+                && (DELAYED_ACK.0..=DELAYED_ACK.1).contains(&wait.to.since(wait.from))
         });
         let (Some(group), true) = (group, is_delay && waited.local) else {
             continue;

@@ -53,7 +53,7 @@ pub use verdict::{Blame, BuildVerdict, OpenKind, OpenPoint};
 
 /// The length in nanoseconds of the shortest critical path of a recording that gets advice. A guess: nothing in a
 /// shorter one is worth a change.
-const SHORTEST: u64 = 100_000_000;
+const SHORTEST_PATH: u64 = 100_000_000;
 
 /// The advice on a build and the verdict on it.
 #[derive(Clone, Debug, Default)]
@@ -75,8 +75,8 @@ pub struct BuildAdvice {
     pub nothing: Option<(u64, u64)>,
     /// The CPUs that the build used, and the number of CPUs that would be enough for it.
     pub cpus: Option<CpuNeed>,
-    /// The mean number of CPUs that the build used in each of the [`course::PARTS`] equal parts of the recording, in
-    /// hundredths of a CPU; empty for a short recording.
+    /// The mean number of CPUs that the build used in each of the [`course::CHART_COLUMNS`] equal parts of the
+    /// recording, in hundredths of a CPU; empty for a short recording.
     pub in_use: Vec<u64>,
 }
 
@@ -121,7 +121,7 @@ pub fn advise(view: &View<'_>, path: &CriticalPath, facts: Option<&BuildFacts<'_
     let collected = if facts.is_some() { None } else { collect() };
     facts
         .or(collected.as_ref())
-        .filter(|facts| facts.wall >= SHORTEST)
+        .filter(|facts| facts.wall >= SHORTEST_PATH)
         .and_then(|facts| advised(facts).ok())
         .unwrap_or_default()
 }

@@ -14,7 +14,7 @@ use tr_format::event::{Ktime, Reason};
 
 use crate::candidate::{AdviceKind, Candidate, Certainty};
 use crate::facts::BuildFacts;
-use crate::sleeps::nap::LOOP;
+use crate::sleeps::nap::LOOP_SLEEPS;
 use tr_insight::processes::timeout::{ran, timed_out};
 use tr_insight::processes::{exit, label};
 use tr_programs::program_name::ProgramName;
@@ -26,10 +26,10 @@ use tr_text::units;
 pub(crate) const AFTER_TIME_OUT: &str =
     "find out why it does not end, or use a shorter time-out, unless the time is meant";
 
-/// A bound of the work: at most `THREADS` threads of a process are searched, and at most `PARTS` entries in the
+/// A bound of the work: at most `THREADS` threads of a process are searched, and at most `MOST_ENTRIES` entries in the
 /// timeline of each thread.
 const THREADS: usize = 200;
-const PARTS: usize = 10_000;
+const MOST_ENTRIES: usize = 10_000;
 /// The largest number of killed processes that are examined. A bound of the work.
 const KILLS: usize = 1000;
 
@@ -43,7 +43,7 @@ const SIGKILL: u32 = 9;
 
 /// The longest time in nanoseconds between the end of a parent's time-out and the end of the child that the parent
 /// kills because of this time-out. A guess: in this time the parent has to get a CPU, and the child has to exit.
-const KILLED: u64 = 100_000_000;
+const LATEST_KILL: u64 = 100_000_000;
 
 /// Processes that were killed some time after a first signal.
 pub(super) struct Graces {
@@ -151,7 +151,7 @@ fn grace(facts: &BuildFacts<'_>, ix: ProcessIx) -> Option<Grace> {
     let from = signals(facts, killed, sender.process, by_shell).find(|signal| {
         let first = naps.partition_point(|(from, _)| from < signal);
         let slept = rest.get(first).copied().unwrap_or(0);
-        naps.len() >= first + LOOP && slept.saturating_mul(2) > killed.end.since(*signal)
+        naps.len() >= first + LOOP_SLEEPS && slept.saturating_mul(2) > killed.end.since(*signal)
     })?;
     let own = [ix, sender.process].into_iter().chain(sleeps);
     let own: BTreeSet<ProcessIx> = own.collect();
@@ -182,7 +182,7 @@ fn own_naps<'f>(
     let timeline = facts.analysis.timeline.as_ref();
     let parts = thread.zip(timeline).into_iter();
     let parts = parts.flat_map(move |(thread, timeline)| {
-        let parts = timeline.of(thread).take(PARTS);
+        let parts = timeline.of(thread).take(MOST_ENTRIES);
         parts.filter(move |part| {
             matches!(part.doing, Bucket::Wait(_))
                 && facts.analysis.wait_end(thread, part).is_timer()
@@ -204,7 +204,7 @@ fn signals<'f>(
     let threads = to.threads.iter().take(THREADS);
     let parts = threads.flat_map(move |thread| {
         let timeline = analysis.timeline.iter();
-        let parts = timeline.flat_map(|timeline| timeline.of(*thread).take(PARTS));
+        let parts = timeline.flat_map(|timeline| timeline.of(*thread).take(MOST_ENTRIES));
         let parts = parts.take_while(|part| part.to < to.end);
         parts.filter(move |part| {
             let is_by = match part.waker() {
@@ -294,13 +294,13 @@ pub(super) fn ended_by_limit(facts: &BuildFacts<'_>) -> Vec<Candidate> {
 }
 
 /// The longest of those waits of a process that ended by their own time-outs, at the time `end` or shortly before
-/// ([`KILLED`]). Sleeps do not count.
+/// ([`LATEST_KILL`]). Sleeps do not count.
 fn timed_wait(facts: &BuildFacts<'_>, process: &Process, end: Ktime) -> Option<Stretch> {
     let timeline = facts.analysis.timeline.as_ref()?;
-    let from = Ktime(end.0.saturating_sub(KILLED));
+    let from = Ktime(end.0.saturating_sub(LATEST_KILL));
     let threads = process.threads.iter().take(THREADS);
     let waits = threads.flat_map(|thread| {
-        let since = timeline.since(*thread, from).take(PARTS);
+        let since = timeline.since(*thread, from).take(MOST_ENTRIES);
         since.take_while(|stretch| stretch.from < end)
     });
     let timed = waits.filter(|stretch| {

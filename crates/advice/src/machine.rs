@@ -41,13 +41,14 @@ pub(super) struct WithheldTime {
 }
 
 /// Two divisors that decide whether other tasks or a CPU quota keep `tr` from advising another number of jobs. They do
-/// so if they cost the build a twentieth (`CONTENDED`) of its wall time, or if the other tasks use half of the CPU time
-/// that the build leaves and less than one CPU stays idle. If the other tasks use a tenth (`FOREIGN`) of the CPU time
-/// that the build leaves, the advice is given, but may gain nothing. Measured by `validate.py`: when a tenth of a CPU
-/// was enough to give no advice, the builds of bzip2, less and tcc beside a little other work lost their best advice,
+/// so if they cost the build a twentieth (`CONTENDED_PART`) of its wall time, or if the other tasks use half of the CPU
+/// time that the build leaves and less than one CPU stays idle. If the other tasks use a tenth (`FOREIGN_PART`) of the
+/// CPU time that the build leaves, the advice is given, but may gain nothing. Measured by `validate.py`: when a tenth
+/// of a CPU was enough to give no advice, the builds of bzip2, less and tcc beside a little other work lost their best
+/// advice,
 /// `-j2`, which halves their time.
-const CONTENDED: u64 = 20;
-const FOREIGN: u64 = 10;
+const CONTENDED_PART: u64 = 20;
+const FOREIGN_PART: u64 = 10;
 
 /// The time in nanoseconds in which tasks of the build wanted a CPU and no task of the build had one, during the sleeps
 /// on the critical path that `naps` marks.
@@ -79,7 +80,7 @@ impl WithheldTime {
         // the sum is multiplied by a share: the time for which the path waited for a CPU (`starved`), divided by the
         // CPU time that all tasks of the build wanted and did not get (`wanted`).
         let throttled = share(all, starved, wanted).min(lost);
-        let taken = all.max(starved).saturating_mul(CONTENDED) >= facts.wall;
+        let taken = all.max(starved).saturating_mul(CONTENDED_PART) >= facts.wall;
         let container = container(facts, all);
         let foreign = foreign(facts);
         WithheldTime {
@@ -259,7 +260,7 @@ impl CpuUse {
             .length
             .saturating_mul(self.cpus)
             .saturating_sub(self.own);
-        let much = others > 0 && others.saturating_mul(FOREIGN) >= left;
+        let much = others > 0 && others.saturating_mul(FOREIGN_PART) >= left;
         let one = self.length;
         much.then_some(Foreign { others, left, one })
     }

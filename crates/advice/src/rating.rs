@@ -11,7 +11,7 @@ use tr_analyze::schedule::{Changes, Effect};
 use tr_programs::tools::Role;
 
 use crate::candidate::{
-    Advice, AdviceKind, AffectedWork, Candidate, Certainty, CpuDemand, Gain, WORTH,
+    Advice, AdviceKind, AffectedWork, Candidate, Certainty, CpuDemand, Gain, LEAST_GAIN,
 };
 use crate::facts::BuildFacts;
 use crate::jobs::checkers::Checkers;
@@ -136,7 +136,7 @@ impl Gains<'_> {
         };
         let is_part =
             gain.saturating_mul(kind.least()) >= whole || gain.saturating_mul(FIFTH) >= own;
-        gain >= WORTH && is_part
+        gain >= LEAST_GAIN && is_part
     }
 
     /// The most time in nanoseconds that a proposed change saves. `changes` has all changes that the simulation assumes

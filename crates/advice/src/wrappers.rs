@@ -72,7 +72,7 @@ const CALLS: usize = 3;
 /// The divisor of the CPU time of all calls of a launcher: the launcher's own start-up and the started tools must each
 /// have at least a fifth of that time. A guess: a launcher that needs more than four fifths itself does the real work,
 /// and one that needs less than a fifth costs little.
-const PART: u64 = 5;
+const LAUNCHER_PART: u64 = 5;
 /// The largest number of arguments of a launcher that are compared with the arguments of the program it starts. This
 /// bounds the work.
 const ARGS: usize = 64;
@@ -239,7 +239,7 @@ fn launcher(
     let launched = launchers.iter().map(own).fold(0u64, u64::saturating_add);
     let start_up = launched.saturating_add(sum(&helpers));
     let work = sum(&works);
-    let least = start_up.saturating_add(work) / PART;
+    let least = start_up.saturating_add(work) / LAUNCHER_PART;
     if start_up < least || work < least {
         return None;
     }

@@ -29,7 +29,7 @@ const PROVING_ORDERS: u64 = 2;
 const MOST_PAIRS: usize = 1 << 12;
 /// The number of slots in which first switch-ins of unknown tasks are remembered. A task's tid determines its slot, and
 /// a later task replaces an earlier one.
-const UNBORN: usize = 1 << 10;
+const UNBORN_SLOTS: usize = 1 << 10;
 
 /// A suspected contradiction of two CPUs' clocks: a task is switched in on one CPU while it still runs on another CPU.
 #[derive(Clone, Copy, Debug)]
@@ -150,9 +150,9 @@ impl ClockCheck {
     #[inline]
     pub fn unborn(&mut self, tid: Tid, cpu: CpuId, time: Ktime) {
         if self.unborn.is_empty() {
-            self.unborn = vec![(Tid::IDLE, cpu, time); UNBORN];
+            self.unborn = vec![(Tid::IDLE, cpu, time); UNBORN_SLOTS];
         }
-        if let Some(place) = self.unborn.get_mut(tid.0 as usize % UNBORN) {
+        if let Some(place) = self.unborn.get_mut(tid.0 as usize % UNBORN_SLOTS) {
             *place = (tid, cpu, time);
         }
     }
@@ -168,7 +168,7 @@ impl ClockCheck {
         time: Ktime,
         goes_on: impl Fn(CpuId, Ktime) -> bool,
     ) {
-        let place = self.unborn.get_mut(tid.0 as usize % UNBORN);
+        let place = self.unborn.get_mut(tid.0 as usize % UNBORN_SLOTS);
         let early = place.filter(|(early, ..)| *early == tid);
         let Some(((_, on, since), cpu)) = early.map(std::mem::take).zip(cpu) else {
             return;

@@ -41,11 +41,11 @@ pub struct Concurrency {
 
 /// The number of the first epoch. An epoch is the time between two losses of events, and the first one ends at the
 /// first loss.
-const FIRST: Epoch = 1;
+const FIRST_EPOCH: Epoch = 1;
 
 /// The largest number of changes in [`Concurrency::recent`], which a later event can still correct. Older changes
 /// are final.
-const RECENT: usize = 1 << 14;
+const RECENT_CHANGES: usize = 1 << 14;
 
 /// Adds `ns` to the entry of `times` for n tasks: the time in ns in which exactly n tasks were running.
 pub fn add(times: &mut Vec<u64>, n: usize, ns: u64) {
@@ -65,7 +65,7 @@ impl Concurrency {
             start,
             end,
             now: start,
-            epoch: FIRST,
+            epoch: FIRST_EPOCH,
             unseen_cpus,
             ..Concurrency::default()
         }
@@ -87,7 +87,7 @@ impl Concurrency {
         let to = now.clamp(self.start, self.end);
         if to > self.now {
             let all_known = self.known == self.living
-                || self.all_cpus_seen_from.is_some() && self.epoch == FIRST;
+                || self.all_cpus_seen_from.is_some() && self.epoch == FIRST_EPOCH;
             let running = all_known.then_some(self.running);
             if self.recent.back().is_none_or(|(_, last)| *last != running) {
                 self.push(self.now, running);
@@ -98,7 +98,7 @@ impl Concurrency {
 
     fn push(&mut self, since: Ktime, running: Option<u32>) {
         self.recent.push_back((since, running));
-        if self.recent.len() > RECENT {
+        if self.recent.len() > RECENT_CHANGES {
             self.settle();
         }
     }

@@ -72,7 +72,7 @@ fn rank(event: &Event) -> u8 {
 /// The largest number that the function passed to [`Order::next_fitting`] returns. The event contradicts the states of
 /// its tasks, so it is possible only if other events are missing. Of several events with equal times, such an event
 /// comes last. The number is part of the layout of a sort key.
-pub(crate) const MISSING: u8 = 2;
+pub(crate) const MISSING_EVENTS: u8 = 2;
 
 /// The rank of a context switch among events with equal times; see [`rank`]. Only the final figures of tasks and some
 /// events of the recorder come after switches. The number is part of the layout of a key for sorting.
@@ -373,7 +373,7 @@ impl Ties {
             let event = record.and_then(|record| record.event(lives));
             let misfit = event.map_or(u8::MAX, |event| misfit(&event));
             if record.is_some_and(|record| ties.stays(head) && ties.comes_again(record)) {
-                misfit.max(MISSING)
+                misfit.max(MISSING_EVENTS)
             } else {
                 misfit
             }

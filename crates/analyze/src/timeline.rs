@@ -22,13 +22,13 @@ pub use crate::state::{Bucket, Wait};
 use change::Change;
 pub(crate) use change::{ActorRef, Why};
 pub(crate) use draft::Draft;
-use packed::{Packed, Reader, LENGTH};
+use packed::{Packed, Reader, SEGMENT_LENGTH};
 pub use stretch::{Actor, Stretch};
 pub use walks::{Changes, StateChange, Stretches};
 
 /// The number of bytes of the scratch file that are read in addition to those that are needed, when a timeline is read
 /// from beginning to end.
-const AHEAD: u64 = 16 << 10;
+const AHEAD_BYTES: u64 = 16 << 10;
 
 /// A sample of a thread's times: the span between two readings of its totals, in a recording without scheduling
 /// events. The order of the states in this span is not known.
@@ -110,7 +110,9 @@ impl Line {
     /// The time of the first change of state in a segment, which is a group of a thread's packed changes.
     fn begin_of(&self, segment: usize) -> Option<Ktime> {
         match &self.plain {
-            Some(plain) => plain.get(segment * LENGTH).map(|change| change.from),
+            Some(plain) => plain
+                .get(segment * SEGMENT_LENGTH)
+                .map(|change| change.from),
             None => self.packed.begin_of(segment),
         }
     }
@@ -121,7 +123,7 @@ impl Line {
         match &self.plain {
             Some(plain) => {
                 let after = plain.partition_point(|change| change.from <= time);
-                Some(after.checked_sub(1)? / LENGTH)
+                Some(after.checked_sub(1)? / SEGMENT_LENGTH)
             }
             None => self.packed.segment_at(time),
         }
@@ -141,7 +143,7 @@ struct RecentSegment {
 
 /// The number of unpacked segments of timelines that are kept; a power of two. The number is a guess that changes only
 /// the speed.
-const RECENT: usize = 1024;
+const RECENT_SEGMENTS: usize = 1024;
 
 impl Clone for Recent {
     fn clone(&self) -> Recent {
@@ -182,7 +184,7 @@ impl Timeline {
         let line = &self.lines[thread];
         if let Some(plain) = &line.plain {
             to.clear();
-            let changes = plain.chunks(LENGTH).nth(segment);
+            let changes = plain.chunks(SEGMENT_LENGTH).nth(segment);
             to.extend_from_slice(changes.unwrap_or_default());
             return;
         }
@@ -212,9 +214,9 @@ impl Timeline {
             return with(&changes);
         };
         if recent.is_empty() {
-            recent.resize_with(RECENT, || None);
+            recent.resize_with(RECENT_SEGMENTS, || None);
         }
-        let place = (thread.0 as usize).wrapping_mul(31).wrapping_add(segment) % RECENT;
+        let place = (thread.0 as usize).wrapping_mul(31).wrapping_add(segment) % RECENT_SEGMENTS;
         let Some(entry) = recent.get_mut(place) else {
             return with(&[]);
         };
@@ -235,7 +237,7 @@ impl Timeline {
         if number >= line.count() {
             return None;
         }
-        let (segment, at) = (number / LENGTH, number % LENGTH);
+        let (segment, at) = (number / SEGMENT_LENGTH, number % SEGMENT_LENGTH);
         self.with_segment(thread, segment, |changes| {
             let change = changes.get(at)?;
             let next = changes.get(at + 1).map(|next| next.from);
@@ -302,9 +304,9 @@ impl Timeline {
 
     /// The changes of state of a thread in unpacked form, so that they can be altered.
     fn plain(&mut self, thread: ThreadIx) -> &mut Vec<Change> {
-        let segments = self.lines[thread].count().div_ceil(LENGTH);
+        let segments = self.lines[thread].count().div_ceil(SEGMENT_LENGTH);
         if self.lines[thread].plain.is_none() {
-            let mut reader = Reader::new(self.scratch, AHEAD);
+            let mut reader = Reader::new(self.scratch, AHEAD_BYTES);
             let (mut all, mut changes) = (Vec::new(), Vec::new());
             for segment in 0..segments {
                 self.unpack(thread, segment, &mut reader, &mut changes);
@@ -344,7 +346,7 @@ impl Timeline {
         let segment = self.lines[thread].segment_at(time)?;
         self.with_segment(thread, segment, |changes| {
             let after = changes.partition_point(|change| change.from <= time);
-            Some(segment * LENGTH + after.checked_sub(1)?)
+            Some(segment * SEGMENT_LENGTH + after.checked_sub(1)?)
         })
     }
 }

@@ -52,7 +52,7 @@ pub(crate) const TYPES: &[&str] = &include!(concat!(env!("OUT_DIR"), "/type_name
 
 /// The names of the types, variables and functions that are looked up in the kernel's BTF, in addition to those of
 /// the tracepoints.
-const NAMES: [&str; 12] = [
+const BTF_NAMES: [&str; 12] = [
     "bpf_ringbuf",
     "bpf_iter__task",
     "cfs_rq",
@@ -63,13 +63,13 @@ const NAMES: [&str; 12] = [
     "__preempt_count",
     "current_task",
     "runqueues",
-    CAST,
+    CAST_FUNCTION,
     ITERATOR,
 ];
 
 /// The name in the kernel's BTF of the section with the variables that each CPU has.
 const PER_CPU: &str = ".data..percpu";
-const CAST: &str = "bpf_rdonly_cast";
+const CAST_FUNCTION: &str = "bpf_rdonly_cast";
 /// The name of the function by which the kernel's BTF names the iterator over the tasks.
 const ITERATOR: &str = "bpf_iter_task";
 
@@ -201,16 +201,16 @@ impl Kernel {
         }
         let bytes = Bytes::read().map_err(|source| match File::open(BTF) {
             Ok(_) => Error::Bpf {
-                action: READ,
+                action: READ_BTF,
                 source: source.into(),
             },
             Err(_) => refused(),
         })?;
         let typedefs = TRACEPOINTS.map(|tracepoint| typedef(tracepoint.name));
         let names =
-            (TYPES.iter().chain(&NAMES).copied()).chain(typedefs.iter().map(String::as_str));
+            (TYPES.iter().chain(&BTF_NAMES).copied()).chain(typedefs.iter().map(String::as_str));
         let unknown = || Error::Bpf {
-            action: READ,
+            action: READ_BTF,
             source: std::io::Error::other("its form is not known").into(),
         };
         let btf = Btf::find(bytes.get(), names.map(str::as_bytes)).ok_or_else(unknown)?;
@@ -265,7 +265,7 @@ impl Kernel {
             issue_has_queue: arguments(btf, "block_rq_issue").is_some_and(|all| all.len() > 1),
             types,
             targets,
-            cast: btf.id(CAST, kind::FUNC),
+            cast: btf.id(CAST_FUNCTION, kind::FUNC),
         }))
     }
 
@@ -362,7 +362,7 @@ fn arguments(btf: &Btf<'_>, tracepoint: &str) -> Option<Vec<u32>> {
         .collect()
 }
 
-const READ: &str = "read the kernel's BTF";
+const READ_BTF: &str = "read the kernel's BTF";
 
 /// The bytes of the kernel's BTF: a mapping (since Linux 6.16), or memory into which they were read.
 enum Bytes {

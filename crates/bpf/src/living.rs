@@ -13,7 +13,7 @@ use libbpf_rs::libbpf_sys::{
 use crate::load::opened;
 
 /// The name of the BPF map that each recording has exactly once, so that recordings can be counted by it.
-const EACH: &str = "life_ring";
+const RECORDING_MAP: &str = "life_ring";
 
 /// A map of the recorder's BPF programs: its name in the kernel, which cuts names after 15 bytes, and the sizes of a
 /// key and a value in bytes. Other programs may have maps with the same name, but hardly with the same sizes.
@@ -43,7 +43,7 @@ const fn variables(name: &'static str) -> Map {
 
 /// All maps of the recorder's BPF programs. A test compares this list with the compiled object of the programs.
 const MAPS: [Map; 27] = [
-    map(EACH, 0, 0),
+    map(RECORDING_MAP, 0, 0),
     map("sample_ring", 0, 0),
     map("slots", 4, 16),
     map("call_sums", 4, 40),
@@ -98,7 +98,7 @@ impl Living {
             let Some(known) = MAPS.iter().find(|map| map.is(name, &info)) else {
                 continue;
             };
-            all.recordings += usize::from(known.name == EACH);
+            all.recordings += usize::from(known.name == RECORDING_MAP);
             all.memory = all.memory.saturating_add(memory(&info));
         }
         all

@@ -20,7 +20,7 @@ enum ProcessRole {
 
 /// For each role of a process, the names of the processes with this role, as the kernel has them: cut after 15 bytes.
 /// For podman the daemon is podman itself (podman-system-service).
-const NAMES: [(ProcessRole, &str); 6] = [
+const ROLE_NAMES: [(ProcessRole, &str); 6] = [
     (ProcessRole::Daemon, "dockerd,containerd,podman,buildkitd"),
     (
         ProcessRole::Runtime,
@@ -56,7 +56,7 @@ const NAMES: [(ProcessRole, &str); 6] = [
 /// values.
 pub(crate) fn all() -> (u32, Vec<u8>, Vec<u8>) {
     let (mut count, mut keys, mut values) = (0, Vec::new(), Vec::new());
-    for (part, names) in NAMES {
+    for (part, names) in ROLE_NAMES {
         for name in names.split(',') {
             let mut key = [0; COMM];
             let place = key.iter_mut().take(COMM - 1);
@@ -79,7 +79,7 @@ mod tests {
         assert!(count <= 128);
         assert_eq!(keys.len(), count as usize * COMM);
         assert_eq!(values.len(), count as usize * 4);
-        let mut names: Vec<&str> = NAMES
+        let mut names: Vec<&str> = ROLE_NAMES
             .iter()
             .flat_map(|(_, names)| names.split(','))
             .collect();

@@ -341,7 +341,7 @@ impl Programs {
 
 /// The tracepoints for which there are two BPF programs, one of the kind `tp_btf` (tracepoint with type information)
 /// and one of the kind `raw_tp` (raw tracepoint).
-const TYPED: [&str; 2] = ["sched_waking", "sched_switch"];
+const TYPED_TRACEPOINTS: [&str; 2] = ["sched_waking", "sched_switch"];
 
 /// The index of a BPF program's tracepoint in [`TRACEPOINTS`]; `None` for a program that [`Samplers`] attaches, and
 /// for an iterator's.
@@ -409,7 +409,7 @@ impl Plan<'_> {
         let (kind, tracepoint) = section.split_once('/').unwrap_or_default();
         let right_form = match kind {
             "tp_btf" => !self.raw,
-            "raw_tp" => self.raw || !TYPED.contains(&tracepoint),
+            "raw_tp" => self.raw || !TYPED_TRACEPOINTS.contains(&tracepoint),
             _ => true,
         };
         let stacks = self.stacks();

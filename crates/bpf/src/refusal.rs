@@ -19,7 +19,7 @@ pub(crate) const BTF: &str = "/sys/kernel/btf/vmlinux";
 /// The inode number of the initial user namespace (`PROC_USER_INIT_INO`).
 const INITIAL_USER_NAMESPACE: u64 = 0xefff_fffd;
 /// The first version of Linux that has BPF ring buffers and task iterators.
-const OLDEST: (u32, u32) = (5, 8);
+const OLDEST_LINUX: (u32, u32) = (5, 8);
 
 /// A reason why the kernel does not let this process trace. Each reason is about rights or the kernel's
 /// configuration, and none is a fault of the BPF programs.
@@ -103,7 +103,7 @@ impl Display for Refusal {
             Refusal::NoProc => f.write_str("/proc is not mounted"),
             Refusal::NoSysfs => f.write_str("/sys is not mounted"),
             Refusal::OldKernel { release } => {
-                let (major, minor) = OLDEST;
+                let (major, minor) = OLDEST_LINUX;
                 write!(f, "Linux {release} is older than {major}.{minor}")
             }
             Refusal::NoBtf => write!(f, "this kernel has no BTF ({BTF} is missing)"),
@@ -393,7 +393,7 @@ impl RefusalFacts {
             return Some(Refusal::NoSysfs);
         }
         if !self.btf {
-            let old = version(&self.release).is_some_and(|version| version < OLDEST);
+            let old = version(&self.release).is_some_and(|version| version < OLDEST_LINUX);
             return Some(if old {
                 Refusal::OldKernel {
                     release: self.release.clone(),

@@ -7,17 +7,17 @@ use crate::skel::types::{reason, timeout_form};
 use crate::wire::SYSCALLS;
 
 /// The table entry of system calls that read from the descriptor in their first argument. The kind of descriptor, such
-/// as a pipe or a socket, decides about the reason for a wait. [`WRITE`] is the entry of system calls that write to a
-/// descriptor.
-const READ: u32 = reason::REASON_BY_DESCRIPTOR.0;
-const WRITE: u32 = READ | reason::REASON_WRITE.0 | SENDS;
+/// as a pipe or a socket, decides about the reason for a wait. [`WRITE_ENTRY`] is the entry of system calls that write
+/// to a descriptor.
+const READ_ENTRY: u32 = reason::REASON_BY_DESCRIPTOR.0;
+const WRITE_ENTRY: u32 = READ_ENTRY | reason::REASON_WRITE.0 | SENDS_FLAG;
 /// The flag in the table entry of system calls that can wake the reader of a socket. A close and an exit can do that
 /// as well.
-const SENDS: u32 = reason::REASON_SENDS.0;
+const SENDS_FLAG: u32 = reason::REASON_SENDS.0;
 
 /// The system calls that all architectures have, grouped by the reason for a wait in the call (their table entry).
 /// Calls that are not listed have the entry `REASON_OTHER`.
-const COMMON: &[(u32, &[c_long])] = &[
+const COMMON_CALLS: &[(u32, &[c_long])] = &[
     (reason::REASON_CHILD.0, &[libc::SYS_wait4, libc::SYS_waitid]),
     // The numbers are those of futex_waitv, futex_wait and futex_requeue (since Linux 6.7).
     (reason::REASON_LOCK.0, &[libc::SYS_futex, 449, 455, 456]),
@@ -40,7 +40,7 @@ const COMMON: &[(u32, &[c_long])] = &[
         ],
     ),
     (
-        READ,
+        READ_ENTRY,
         &[
             libc::SYS_read,
             libc::SYS_readv,
@@ -50,7 +50,7 @@ const COMMON: &[(u32, &[c_long])] = &[
         ],
     ),
     (
-        WRITE,
+        WRITE_ENTRY,
         &[
             libc::SYS_write,
             libc::SYS_writev,
@@ -70,7 +70,7 @@ const COMMON: &[(u32, &[c_long])] = &[
         ],
     ),
     (
-        reason::REASON_SOCKET_WRITE.0 | SENDS,
+        reason::REASON_SOCKET_WRITE.0 | SENDS_FLAG,
         &[
             libc::SYS_sendto,
             libc::SYS_sendmsg,
@@ -80,11 +80,11 @@ const COMMON: &[(u32, &[c_long])] = &[
         ],
     ),
     (
-        reason::REASON_OTHER.0 | SENDS,
+        reason::REASON_OTHER.0 | SENDS_FLAG,
         &[libc::SYS_close, libc::SYS_close_range],
     ),
     (
-        reason::REASON_FILE_WRITE.0 | SENDS,
+        reason::REASON_FILE_WRITE.0 | SENDS_FLAG,
         &[libc::SYS_sendfile, libc::SYS_copy_file_range],
     ),
     (
@@ -92,7 +92,7 @@ const COMMON: &[(u32, &[c_long])] = &[
         &[libc::SYS_fallocate, libc::SYS_truncate, libc::SYS_ftruncate],
     ),
     (
-        reason::REASON_PIPE_WRITE.0 | SENDS,
+        reason::REASON_PIPE_WRITE.0 | SENDS_FLAG,
         &[libc::SYS_splice, libc::SYS_tee, libc::SYS_vmsplice],
     ),
     (
@@ -160,7 +160,7 @@ const COMMON: &[(u32, &[c_long])] = &[
         &[libc::SYS_execve, libc::SYS_execveat],
     ),
     (
-        reason::REASON_EXIT.0 | SENDS,
+        reason::REASON_EXIT.0 | SENDS_FLAG,
         &[libc::SYS_exit, libc::SYS_exit_group],
     ),
     (reason::REASON_CLONE.0, &[libc::SYS_clone, libc::SYS_clone3]),
@@ -180,7 +180,7 @@ const COMMON: &[(u32, &[c_long])] = &[
 /// The system calls that newer architectures, or the `libc` crate for them, lack, grouped by the reason for a wait in
 /// the call (their table entry).
 #[cfg(target_arch = "x86_64")]
-const OLD: &[(u32, &[c_long])] = &[
+const OLD_CALLS: &[(u32, &[c_long])] = &[
     (reason::REASON_SIGNAL.0, &[libc::SYS_pause]),
     (
         reason::REASON_SYNC.0 | reason::REASON_WRITE.0,
@@ -218,12 +218,12 @@ const OLD: &[(u32, &[c_long])] = &[
     (reason::REASON_CLONE.0, &[libc::SYS_fork, libc::SYS_vfork]),
 ];
 #[cfg(not(target_arch = "x86_64"))]
-const OLD: &[(u32, &[c_long])] = &[];
+const OLD_CALLS: &[(u32, &[c_long])] = &[];
 
 /// Makes the table with the reason for a wait in each system call, for the BPF programs (`syscall_reasons`).
 pub fn reasons() -> [u8; SYSCALLS] {
     let mut table = [reason::REASON_OTHER.0 as u8; SYSCALLS];
-    for (entry, calls) in COMMON.iter().chain(OLD) {
+    for (entry, calls) in COMMON_CALLS.iter().chain(OLD_CALLS) {
         for call in *calls {
             let at = usize::try_from(*call).ok();
             if let Some(place) = at.and_then(|at| table.get_mut(at)) {
@@ -240,16 +240,16 @@ const fn form(form: timeout_form, argument: u8) -> u8 {
     form.0 as u8 | argument << timeout_form::TIMEOUT_ARGUMENT_SHIFT.0
 }
 
-const POLLS: u8 = timeout_form::TIMEOUT_POLLS.0 as u8;
-const SELECTS: u8 = timeout_form::TIMEOUT_SELECTS.0 as u8;
+const POLLS_FLAG: u8 = timeout_form::TIMEOUT_POLLS.0 as u8;
+const SELECTS_FLAG: u8 = timeout_form::TIMEOUT_SELECTS.0 as u8;
 const TIMESPEC: timeout_form = timeout_form::TIMEOUT_TIMESPEC;
 const SOCKET: timeout_form = timeout_form::TIMEOUT_SOCKET;
 
 /// The system calls that can have a time-out, each with the form of the time-out and the argument that contains it.
 /// mq_timedreceive and mq_timedsend wait until a time of the real-time clock.
-const TIMED: &[(c_long, u8)] = &[
-    (libc::SYS_ppoll, form(TIMESPEC, 2) | POLLS),
-    (libc::SYS_pselect6, form(TIMESPEC, 4) | SELECTS),
+const TIMED_CALLS: &[(c_long, u8)] = &[
+    (libc::SYS_ppoll, form(TIMESPEC, 2) | POLLS_FLAG),
+    (libc::SYS_pselect6, form(TIMESPEC, 4) | SELECTS_FLAG),
     (
         libc::SYS_epoll_pwait,
         form(timeout_form::TIMEOUT_MILLISECONDS, 3),
@@ -289,11 +289,11 @@ const TIMED: &[(c_long, u8)] = &[
 const OLD_TIMED: &[(c_long, u8)] = &[
     (
         libc::SYS_poll,
-        form(timeout_form::TIMEOUT_MILLISECONDS, 2) | POLLS,
+        form(timeout_form::TIMEOUT_MILLISECONDS, 2) | POLLS_FLAG,
     ),
     (
         libc::SYS_select,
-        form(timeout_form::TIMEOUT_TIMEVAL, 4) | SELECTS,
+        form(timeout_form::TIMEOUT_TIMEVAL, 4) | SELECTS_FLAG,
     ),
     (
         libc::SYS_epoll_wait,
@@ -306,7 +306,7 @@ const OLD_TIMED: &[(c_long, u8)] = &[];
 /// Makes the table that says where each system call has its time-out, for the BPF programs (`syscall_timeouts`).
 pub fn timeouts() -> [u8; SYSCALLS] {
     let mut table = [0; SYSCALLS];
-    for (call, entry) in TIMED.iter().chain(OLD_TIMED) {
+    for (call, entry) in TIMED_CALLS.iter().chain(OLD_TIMED) {
         let at = usize::try_from(*call).ok();
         if let Some(place) = at.and_then(|at| table.get_mut(at)) {
             *place = *entry;
@@ -323,7 +323,11 @@ mod tests {
     #[test]
     fn no_system_call_stands_twice() {
         let mut seen = std::collections::HashSet::new();
-        for call in COMMON.iter().chain(OLD).flat_map(|(_, calls)| *calls) {
+        for call in COMMON_CALLS
+            .iter()
+            .chain(OLD_CALLS)
+            .flat_map(|(_, calls)| *calls)
+        {
             assert!(*call >= 0 && *call < SYSCALLS as c_long, "{call}");
             assert!(seen.insert(*call), "{call} stands twice");
         }
@@ -334,8 +338,8 @@ mod tests {
         let table = reasons();
         let at = |call: c_long| u32::from(table[call as usize]);
         assert_eq!(at(libc::SYS_wait4), reason::REASON_CHILD.0);
-        assert_eq!(at(libc::SYS_read), READ);
-        assert_eq!(at(libc::SYS_write), WRITE);
+        assert_eq!(at(libc::SYS_read), READ_ENTRY);
+        assert_eq!(at(libc::SYS_write), WRITE_ENTRY);
         assert_eq!(at(libc::SYS_getpid), reason::REASON_OTHER.0);
     }
 }

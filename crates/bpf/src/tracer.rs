@@ -74,7 +74,7 @@ pub type Helper = Box<dyn FnMut() -> std::io::Result<OwnedFd>>;
 
 /// Two signals from one task, one to COMMAND and one to the recorder, count as one kill(2) to a process group if less
 /// than this time in ns lies between them. The limit is high, because a virtual CPU may be descheduled between the two.
-const TOGETHER: u64 = 100_000_000;
+const SAME_KILL: u64 = 100_000_000;
 
 impl Tracer {
     /// Attaches the BPF programs and returns their reader.
@@ -156,7 +156,7 @@ impl Tracer {
             last.map_or((0, 0), |last| (now(&last.time), now(&last.sender)))
         };
         let ((command_time, command_sender), (time, sender)) = (read(0), read(1));
-        time != 0 && sender == command_sender && time.abs_diff(command_time) < TOGETHER
+        time != 0 && sender == command_sender && time.abs_diff(command_time) < SAME_KILL
     }
 
     /// Detaches all BPF programs except the one on signals, which must run as long as COMMAND. The ring buffers keep

@@ -27,7 +27,7 @@ use tr_text::{escape, units};
 /// job would seem to start before the end of a job that it needs.
 const CLOCKS: u64 = 100_000_000;
 /// The largest number of steps that are shown for each job of the pipeline.
-const SHOWN: usize = 3;
+const SHOWN_STEPS: usize = 3;
 
 /// The largest number of changes to jobs of the pipeline that are suggested.
 const GAINS: usize = 5;
@@ -398,7 +398,7 @@ impl Pipeline {
                 job.name,
                 job.notes(),
             )]);
-            for step in job.steps.iter().take(SHOWN) {
+            for step in job.steps.iter().take(SHOWN_STEPS) {
                 out.spans([format!(
                     "{:>10} {:>10} {:>6}    {} {}",
                     "",

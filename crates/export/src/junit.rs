@@ -19,7 +19,7 @@ use tr_text::units;
 
 /// The prefix of the names of all properties that `tr` adds to tests. Properties of tests in a JUnit report whose
 /// names already have this prefix are removed.
-const OURS: &str = "tr.";
+const OUR_PREFIX: &str = "tr.";
 
 /// Adds properties to the tests of a JUnit report. Returns the report, and the number of its tests whose work in the
 /// recording is known.
@@ -186,7 +186,7 @@ fn place_words(error: Option<u64>) -> String {
 fn property(name: &str, value: &str) -> String {
     let value = tr_text::escape::text(value.as_bytes());
     let value = quick_xml::escape::escape(&value);
-    format!("<property name=\"{OURS}{name}\" value=\"{value}\"/>")
+    format!("<property name=\"{OUR_PREFIX}{name}\" value=\"{value}\"/>")
 }
 
 /// An XML element of the JUnit report that has begun and not yet ended.
@@ -274,7 +274,7 @@ impl Writer<'_> {
             }
             ("property", Some(Open::Properties)) if is_empty => {
                 let read = attributes(element.attributes())?;
-                if read.name.starts_with(OURS) {
+                if read.name.starts_with(OUR_PREFIX) {
                     self.copy(span.start);
                     self.copied = span.end;
                 }

@@ -14,7 +14,7 @@ use tr_text::{escape, units};
 
 /// The largest number of processes (a process and its ancestors) in an exported stack: without a limit, the stacks of a
 /// chain of 50,000 processes would take 30 GB.
-const DEEPEST: usize = 256;
+const LONGEST_LINEAGE: usize = 256;
 
 /// For each stack, given by the names of its frames, the sum of the times of all equal stacks in ns.
 type Sums = BTreeMap<Vec<String>, u64>;
@@ -77,7 +77,7 @@ fn of_functions(view: &View<'_>, doing: Doing) -> Sums {
 fn lineage(analysis: &Analysis, process: ProcessIx) -> Vec<String> {
     let name = |ix| escape::text(label::label(analysis.process(ix)).as_bytes());
     let label = |ix| units::shorten(&name(ix), 200);
-    let line = analysis.lineage(process).take(DEEPEST);
+    let line = analysis.lineage(process).take(LONGEST_LINEAGE);
     let mut line: Vec<String> = line.map(|ix| label(ix).replace(';', ",")).collect();
     line.reverse();
     line

@@ -10,13 +10,13 @@ use super::passes::{
     code, fails, family, goes_on, is_often_ignored, is_optional, is_parallel, is_question,
     is_report, is_step, is_tidying, passes, soon, undoes, Passes,
 };
-use super::passes::{DEEP, NEAR};
+use super::passes::{LONGEST_CHAIN, MOST_EXAMINED};
 
 /// The exit status of a script that counts failures in a variable and, after any failure, ends with a fixed status.
-const COUNTED: u32 = 1;
+const COUNTED_STATUS: u32 = 1;
 
 /// The largest number of programs that a script may run after a failure to clean up.
-const TIDYING: usize = 64;
+const MOST_CLEANUPS: usize = 64;
 
 impl Finder<'_> {
     /// The time at which the last thread of a process began to exit. The end of the process itself is later, because
@@ -117,7 +117,7 @@ impl Finder<'_> {
     /// Whether a failed step came right before the given child among the children of a script or program. Children that
     /// only clean up are skipped.
     fn follows_a_failed_step(&self, child: &Process, above: ProcessIx) -> bool {
-        let mut before = self.before_start(child, above).rev().take(TIDYING);
+        let mut before = self.before_start(child, above).rev().take(MOST_CLEANUPS);
         let step = before.find(|earlier| !tidies(earlier));
         step.is_some_and(|step| fails(step) && is_step(step))
     }
@@ -125,7 +125,7 @@ impl Finder<'_> {
     /// Whether a parent ended soon after a child had ended, and in between started only programs that clean up. At
     /// least one of these programs must have failed.
     pub(super) fn gave_up_before_tidying(&self, child: &Process, above: ProcessIx) -> bool {
-        self.after(child, above).take(TIDYING).any(fails)
+        self.after(child, above).take(MOST_CLEANUPS).any(fails)
             && self.is_last_but(child, above, tidies)
             && self.soon_ended(child, above)
     }
@@ -136,8 +136,11 @@ impl Finder<'_> {
         parent: ProcessIx,
         is_nothing: fn(&Process) -> bool,
     ) -> bool {
-        let mut after = self.after(child, parent).take(TIDYING + 1).enumerate();
-        after.all(|(number, next)| number < TIDYING && is_nothing(next))
+        let mut after = self
+            .after(child, parent)
+            .take(MOST_CLEANUPS + 1)
+            .enumerate();
+        after.all(|(number, next)| number < MOST_CLEANUPS && is_nothing(next))
     }
 
     /// Whether a parent started nothing after one of its children had ended, and the parent ended soon after the last
@@ -172,7 +175,7 @@ impl Finder<'_> {
         let Some(timeline) = &self.analysis.timeline else {
             return 0;
         };
-        let threads = self.analysis.process(ix).threads.iter().take(NEAR);
+        let threads = self.analysis.process(ix).threads.iter().take(MOST_EXAMINED);
         let waits = threads.map(|thread| {
             let stretches = timeline.since(*thread, time);
             let queued = stretches.filter(|at| matches!(at.doing, Bucket::RunQueue { .. }));
@@ -242,9 +245,13 @@ impl Finder<'_> {
     /// Whether a make runs one job at a time, and none of its other jobs ran at the same time as the given job.
     fn is_only_job(&self, job: &Process, make: ProcessIx) -> bool {
         let is_serial = |ix: ProcessIx| !is_parallel(self.analysis.process(ix));
-        let before = self.before_start(job, make).rev().take(NEAR);
+        let before = self.before_start(job, make).rev().take(MOST_EXAMINED);
         let mut others = before.filter(|other| other.end > job.start);
-        self.analysis.lineage(make).take(DEEP).all(is_serial) && others.next().is_none()
+        self.analysis
+            .lineage(make)
+            .take(LONGEST_CHAIN)
+            .all(is_serial)
+            && others.next().is_none()
     }
 
     /// Whether a make already knew of the failure of `child` when the make started another child at the time `start`. A
@@ -258,7 +265,7 @@ impl Finder<'_> {
         // exit.
         let died = self.exit(child);
         make.threads.iter().any(|thread| {
-            let stretches = timeline.since(*thread, died).take(NEAR);
+            let stretches = timeline.since(*thread, died).take(MOST_EXAMINED);
             let mut before = stretches.take_while(|stretch| stretch.from < start);
             before.any(|stretch| {
                 let is_sleep = stretch.doing == Bucket::Wait(Wait::Sleep);
@@ -274,7 +281,7 @@ impl Finder<'_> {
         let mut others = before.iter().rev().map(|ix| self.analysis.process(*ix));
         // If there are too many children to search, the answer is yes, because a child that is not searched may have
         // been the previous line of the same recipe.
-        before.len() > NEAR
+        before.len() > MOST_EXAMINED
             || others.any(|other| {
                 other.pid != child.pid && other.end >= child.start && other.end <= start
             })
@@ -289,7 +296,7 @@ impl Finder<'_> {
             let is_idle = is_report(next) || is_question(next);
             next.status == Some(0) && !next.execs.is_empty() && !is_idle
         };
-        let went_on = || self.after(child, above).take(NEAR).any(is_useful);
+        let went_on = || self.after(child, above).take(MOST_EXAMINED).any(is_useful);
         code(child) != code(shell) && went_on() && !self.is_one_of_many(child, above)
     }
 
@@ -313,14 +320,14 @@ impl Finder<'_> {
         let Some(status) = code(shell).filter(|status| *status != 0) else {
             return false;
         };
-        if status == COUNTED {
-            let mut after = self.after(child, above).take(NEAR);
+        if status == COUNTED_STATUS {
+            let mut after = self.after(child, above).take(MOST_EXAMINED);
             return after.all(|next| !is_step(next) || next.status == Some(0));
         }
         if code(child) == Some(status) {
             return true;
         }
-        let children = shell.children.iter().take(NEAR);
+        let children = shell.children.iter().take(MOST_EXAMINED);
         let failed = children.map(|ix| self.analysis.process(*ix));
         let failed = failed.filter(|step| counts(step) && fails(step)).count();
         u32::try_from(failed) == Ok(status)

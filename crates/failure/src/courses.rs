@@ -9,12 +9,12 @@ use tr_programs::outline::{Child, CommandText, Ending, Options, ScriptPart};
 use tr_text::escape;
 
 use super::finder::Finder;
-use super::passes::{code, fails, program_start, DEEP};
+use super::passes::{code, fails, program_start, LONGEST_CHAIN};
 use super::texts::{Script, ScriptLine, ShellCourse, Statement};
 use tr_insight::processes::exit;
 
 /// The signals by which programs are usually stopped: SIGHUP, SIGINT, SIGTERM.
-const STOPS: [u32; 3] = [1, INTERRUPT, 15];
+const STOP_SIGNALS: [u32; 3] = [1, INTERRUPT, 15];
 
 impl Finder<'_> {
     /// The course of a failed shell's script, or of a failed subshell's commands: which command started which child,
@@ -28,7 +28,7 @@ impl Finder<'_> {
         let mut line: Vec<ProcessIx> = vec![ix];
         while let Some(last) = line.last().copied().filter(is_fork) {
             match self.analysis.process(last).parent {
-                Some(parent) if line.len() < DEEP => line.push(parent),
+                Some(parent) if line.len() < LONGEST_CHAIN => line.push(parent),
                 _ => break,
             }
         }
@@ -90,7 +90,7 @@ impl Finder<'_> {
         let mut children = of.children.iter().map(|ix| self.analysis.process(*ix));
         children.any(|child| {
             let signal = exit::killed_by(child.status);
-            signal.is_some_and(|signal| STOPS.contains(&signal))
+            signal.is_some_and(|signal| STOP_SIGNALS.contains(&signal))
         })
     }
 

@@ -12,7 +12,7 @@ use tr_analyze::status::{self, Purpose, KILL};
 use tr_analyze::stopped::{sender, Sender, TimeOut};
 use tr_format::meta::{EndedByLimit, Extra};
 
-use super::passes::{is_unstarted, program_start, NEAR};
+use super::passes::{is_unstarted, program_start, MOST_EXAMINED};
 use super::scripts;
 use tr_insight::processes::timeout::timed_out;
 use tr_insight::processes::{exit, label};
@@ -28,7 +28,7 @@ pub const PERHAPS: &str = "perhaps ";
 /// The divisor of the life of a worker process that was stopped after a time-out. If another worker of the same pool
 /// ended successfully during the last tenth of this life, the pool was only being closed, and the stopped worker did
 /// not fail. A guess: Jest gives a worker half a second to end by itself, which is some percent of the time of a suite.
-const CLOSING: u64 = 10;
+const CLOSING_PART: u64 = 10;
 
 /// The facts about how the processes of a recording ended, and which processes stopped them.
 pub(super) struct ProcessEnds<'a> {
@@ -171,7 +171,7 @@ impl<'a> ProcessEnds<'a> {
             own: Own::of(analysis),
         };
         for (ix, sender) in senders(analysis, &sure) {
-            let mut above = analysis.ancestors(ix).take(DEEP);
+            let mut above = analysis.ancestors(ix).take(MOST_ANCESTORS);
             if above.any(|above| above == sender.process) {
                 let is_parent = analysis.process(ix).parent == Some(sender.process);
                 let is_of_a_closed_pool = is_of_a_closed_pool(analysis, ix);
@@ -325,7 +325,7 @@ fn unstarted(
 ) -> Option<String> {
     let children = shell.children.iter().map(|ix| analysis.process(*ix));
     let started = children.filter(|child| child.start >= program_start(shell) && !is_fork(child));
-    let started: Vec<&Process> = started.take(NEAR).collect();
+    let started: Vec<&Process> = started.take(MOST_EXAMINED).collect();
     let succeeded = started.iter().all(|child| child.status == Some(0));
     let name = scripts::program_after(shell, started.len())?;
     succeeded.then(|| escape::raw(&name))
@@ -338,7 +338,7 @@ fn is_bare_fork(process: &Process) -> bool {
 
 /// The largest number of ancestors of a process among which the sender of the signal that ended the process is
 /// searched.
-const DEEP: usize = 1_000;
+const MOST_ANCESTORS: usize = 1_000;
 
 /// The stop of a process by a signal that one of its ancestors certainly or probably sent.
 #[derive(Clone, Copy, Debug)]
@@ -364,14 +364,19 @@ fn is_of_a_closed_pool(analysis: &Analysis, ix: ProcessIx) -> bool {
     let Some(owner) = stopped.parent else {
         return false;
     };
-    let children = analysis.process(owner).children.iter().rev().take(NEAR);
+    let children = analysis
+        .process(owner)
+        .children
+        .iter()
+        .rev()
+        .take(MOST_EXAMINED);
     let mut others = children.filter(|other| **other != ix);
     others.any(|other| {
         let other = analysis.process(*other);
         let before = stopped.end.since(other.end.min(stopped.end));
         other.status == Some(0)
             && other.end <= stopped.end
-            && before <= life / CLOSING
+            && before <= life / CLOSING_PART
             && other.end.since(other.start) >= life / 2
             && other.argv == stopped.argv
     })

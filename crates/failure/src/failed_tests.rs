@@ -6,7 +6,7 @@ use tr_analyze::arena::Arena;
 use tr_analyze::model::{Analysis, ProcessIx};
 use tr_programs::tools::Role;
 
-use super::passes::{fails, DEEP};
+use super::passes::{fails, LONGEST_CHAIN};
 use tr_insight::processes::ancestors::down;
 use tr_insight::processes::roles::role;
 use tr_insight::steps::{Step, StepIx, Steps};
@@ -57,7 +57,7 @@ impl Tests {
         let is_failed: HashSet<ProcessIx> = is_failed.collect();
         let has_failed = is_failed
             .iter()
-            .flat_map(|ix| analysis.ancestors(*ix).take(DEEP));
+            .flat_map(|ix| analysis.ancestors(*ix).take(LONGEST_CHAIN));
         let has_failed = has_failed.collect();
         let below = down(analysis, |ix, above: Option<&bool>| {
             let process = analysis.process(ix);

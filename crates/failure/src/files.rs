@@ -20,7 +20,7 @@ pub(super) struct Output {
 }
 
 /// The extensions of files that a source file includes. The command line of a compiler does not name such files.
-const INCLUDED: [&[u8]; 6] = [b".h", b".hh", b".hpp", b".hxx", b".inc", b".def"];
+const INCLUDED_EXTENSIONS: [&[u8]; 6] = [b".h", b".hh", b".hpp", b".hxx", b".inc", b".def"];
 
 impl Output {
     /// Whether the file that a command writes contains rules for make. The file's name shows this if `mk` is among its
@@ -37,7 +37,7 @@ impl Output {
 }
 
 fn is_header(name: &[u8]) -> bool {
-    INCLUDED.iter().any(|end| name.ends_with(end))
+    INCLUDED_EXTENSIONS.iter().any(|end| name.ends_with(end))
 }
 
 /// The options of compilers and other tools whose value is the name of the output file, separated by spaces.

@@ -8,10 +8,10 @@ use super::finder::Finder;
 use super::passes::fails;
 use tr_insight::processes::label;
 
-/// Two limits that bound the search: at most `BETWEEN` processes lie between git's client and its server, and from the
-/// client downward, at most `NEAR` processes of each generation are examined.
-const BETWEEN: usize = 2;
-const NEAR: usize = 16;
+/// Two limits that bound the search: at most `MOST_BETWEEN` processes lie between git's client and its server, and from
+/// the client downward, at most `MOST_CHILDREN` processes of each generation are examined.
+const MOST_BETWEEN: usize = 2;
+const MOST_CHILDREN: usize = 16;
 
 impl Finder<'_> {
     /// The client process of git that started this server process and failed although the server succeeded.
@@ -19,7 +19,7 @@ impl Finder<'_> {
         if !is_server(self.analysis.process(server)) {
             return None;
         }
-        let mut above = self.analysis.ancestors(server).take(BETWEEN + 1);
+        let mut above = self.analysis.ancestors(server).take(MOST_BETWEEN + 1);
         above.find(|ix| is_client(self.analysis.process(*ix)))
     }
 
@@ -29,8 +29,13 @@ impl Finder<'_> {
         if !is_client(process) {
             return None;
         }
-        let mut level: Vec<ProcessIx> = process.children.iter().take(NEAR).copied().collect();
-        for _ in 0..=BETWEEN {
+        let mut level: Vec<ProcessIx> = process
+            .children
+            .iter()
+            .take(MOST_CHILDREN)
+            .copied()
+            .collect();
+        for _ in 0..=MOST_BETWEEN {
             let server = level
                 .iter()
                 .find(|ix| is_server(self.analysis.process(**ix)));
@@ -40,7 +45,7 @@ impl Finder<'_> {
             let below = level
                 .iter()
                 .flat_map(|ix| &self.analysis.process(*ix).children);
-            level = below.take(NEAR).copied().collect();
+            level = below.take(MOST_CHILDREN).copied().collect();
         }
         None
     }

@@ -3,13 +3,13 @@
 use tr_analyze::model::{Process, ProcessIx};
 
 use super::finder::Finder;
-use super::passes::{passes, passes_status, program_start, Passes, DEEP};
+use super::passes::{passes, passes_status, program_start, Passes, LONGEST_CHAIN};
 use tr_insight::processes::timeout::timed_out;
 use tr_insight::processes::{exit, label};
 use tr_text::phrase::Phrase;
 
 /// The largest width in columns, for people, of the name of the program that a stopped process was waiting for.
-const AWAITED: usize = 40;
+const AWAITED_WIDTH: usize = 40;
 
 impl Finder<'_> {
     /// The label of the innermost program for which a process was waiting when the process was stopped. `None` if the
@@ -18,7 +18,7 @@ impl Finder<'_> {
     pub(super) fn awaited(&self, stopped: ProcessIx) -> Option<Phrase> {
         let mut at = stopped;
         let mut is_named = false;
-        for _ in 0..DEEP {
+        for _ in 0..LONGEST_CHAIN {
             let Some(next) = self.awaited_child(at) else {
                 break;
             };
@@ -28,7 +28,7 @@ impl Finder<'_> {
             at = next;
         }
         let is_other = at != stopped && is_named;
-        is_other.then(|| label::shortened(self.analysis.process(at), AWAITED))
+        is_other.then(|| label::shortened(self.analysis.process(at), AWAITED_WIDTH))
     }
 
     /// The child for which a process was waiting when the process was stopped. This is the last child that the process

@@ -46,7 +46,7 @@ pub use self::facts::{FailedTask, Failure, Failures, Held};
 use self::failed_tests::Tests;
 use self::finder::Finder;
 use self::links::Chain;
-use self::passes::{code, fails, family, program_start, DEEP};
+use self::passes::{code, fails, family, program_start, LONGEST_CHAIN};
 use self::texts::Decided;
 pub use self::texts::{ScriptLine, Statement};
 use tr_insight::processes::ancestors::down;
@@ -62,7 +62,7 @@ const BRANCHES: usize = 100;
 
 /// The largest number of failures without known consequences that are named. A guess: a person who reads the report
 /// takes in three failures at once.
-const BESIDE: usize = 3;
+const MOST_BESIDE: usize = 3;
 
 /// The rank by which reported failures are sorted. Failures of one rank are reported in the order of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -361,7 +361,7 @@ impl Finder<'_> {
             let Some(process) = failed.process.filter(|_| is_test) else {
                 continue;
             };
-            let above = self.analysis.ancestors(process).take(DEEP);
+            let above = self.analysis.ancestors(process).take(LONGEST_CHAIN);
             let nearest = iter::once(process)
                 .chain(above)
                 .find_map(|ix| runners.get(&ix));
@@ -532,7 +532,7 @@ impl Finder<'_> {
         beside.sort_by_key(|failed| (Reverse(failed.after), failed.pid));
         let mut seen = BTreeSet::new();
         beside.retain(|failed| seen.insert((failed.task.clone(), failed.end.clone())));
-        beside.truncate(BESIDE);
+        beside.truncate(MOST_BESIDE);
         beside.sort_by_key(|failed| (failed.at, failed.pid));
         beside
     }

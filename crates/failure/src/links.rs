@@ -9,7 +9,7 @@ use tr_programs::tools::Role;
 use super::files::{by_redirection, is_same, needs, outputs, Output};
 use super::finder::Finder;
 use super::passes::{builds, is_unstarted, passes, program_start, Passes};
-use super::passes::{DEEP, NEAR};
+use super::passes::{LONGEST_CHAIN, MOST_EXAMINED};
 use tr_insight::processes::label;
 use tr_insight::processes::roles::{is_probe, role};
 
@@ -55,7 +55,7 @@ impl Chain {
 /// The largest number of times that an earlier failure is put before a chain of failures, because a process of the
 /// chain lacked a file. A guess: two missing files in a row are common. For example, a compilation fails, so the linker
 /// lacks an object file, and then a script lacks the linked program.
-const MISSING: usize = 4;
+const MISSING_FILES: usize = 4;
 
 impl Finder<'_> {
     /// Extends a chain of failures by an earlier failure that perhaps led to the first failure of the chain or to a
@@ -69,7 +69,7 @@ impl Finder<'_> {
         let first = first.or_else(|| Some((0, self.news(&chain, failed)?)));
         let mut linked = Chain::new(chain);
         let mut next = first;
-        for _ in 0..MISSING {
+        for _ in 0..MISSING_FILES {
             let Some((at, first)) = next else {
                 break;
             };
@@ -108,7 +108,7 @@ impl Finder<'_> {
         if writers.is_empty() {
             return None;
         }
-        let places = chain.iter().enumerate().rev().take(DEEP);
+        let places = chain.iter().enumerate().rev().take(LONGEST_CHAIN);
         let mut found = places.filter_map(|(at, ix)| {
             let reader = self.analysis.process(*ix);
             let compiles = role(reader) == Some(Role::Compiler);
@@ -131,24 +131,36 @@ impl Finder<'_> {
     /// index of this step in the chain of failures, and the first run.
     fn first_try(&self, chain: &[ProcessIx]) -> Option<(usize, ProcessIx)> {
         let pairs = chain.iter().zip(chain.iter().skip(1)).enumerate();
-        let mut found = pairs.take(DEEP).filter_map(|(at, (step, script))| {
-            let (step, again) = (self.analysis.process(*step), self.analysis.process(*script));
-            let above = again.parent.filter(|_| passes(again) == Passes::Status)?;
-            if step.parent != Some(*script) || step.execs.is_empty() || again.execs.is_empty() {
-                return None;
-            }
-            let children = self.analysis.process(above).children.iter().take(NEAR);
-            let mut tries = children.copied().filter(|ix| {
-                let other = self.analysis.process(*ix);
-                other.argv == again.argv && other.end <= again.start && self.fails(*ix)
+        let mut found = pairs
+            .take(LONGEST_CHAIN)
+            .filter_map(|(at, (step, script))| {
+                let (step, again) = (self.analysis.process(*step), self.analysis.process(*script));
+                let above = again.parent.filter(|_| passes(again) == Passes::Status)?;
+                if step.parent != Some(*script) || step.execs.is_empty() || again.execs.is_empty() {
+                    return None;
+                }
+                let children = self
+                    .analysis
+                    .process(above)
+                    .children
+                    .iter()
+                    .take(MOST_EXAMINED);
+                let mut tries = children.copied().filter(|ix| {
+                    let other = self.analysis.process(*ix);
+                    other.argv == again.argv && other.end <= again.start && self.fails(*ix)
+                });
+                let has_succeeded = |ix: &ProcessIx| {
+                    let steps = self
+                        .analysis
+                        .process(*ix)
+                        .children
+                        .iter()
+                        .take(MOST_EXAMINED);
+                    let mut steps = steps.map(|ix| self.analysis.process(*ix));
+                    steps.any(|other| other.argv == step.argv && other.status == Some(0))
+                };
+                Some((at, tries.find(has_succeeded)?))
             });
-            let has_succeeded = |ix: &ProcessIx| {
-                let steps = self.analysis.process(*ix).children.iter().take(NEAR);
-                let mut steps = steps.map(|ix| self.analysis.process(*ix));
-                steps.any(|other| other.argv == step.argv && other.status == Some(0))
-            };
-            Some((at, tries.find(has_succeeded)?))
-        });
         found.next()
     }
 
@@ -233,7 +245,11 @@ impl Finder<'_> {
         );
         // The shells above the writer do not count as other processes, because their redirections are the writer's own
         // output.
-        let above: BTreeSet<ProcessIx> = self.analysis.ancestors(writer).take(DEEP).collect();
+        let above: BTreeSet<ProcessIx> = self
+            .analysis
+            .ancestors(writer)
+            .take(LONGEST_CHAIN)
+            .collect();
         let mut all = self.analysis.process_ids().filter(|ix| {
             let process = self.analysis.process(*ix);
             let is_between = process.end > after && process.end <= before;

@@ -14,9 +14,10 @@ use super::passes::{
 use tr_insight::processes::label;
 
 /// Two limits that bound the work of searching a make's jobs. Whether make ignored the failure of a job is seen by later
-/// jobs that use a file which the failed job should have written: the command lines of at most `NEAR` later jobs are
-/// searched, and in each job those of at most `PROGRAMS` programs. The same limits bound the searches for other failures.
-const NEAR: usize = 256;
+/// jobs that use a file which the failed job should have written: the command lines of at most `MOST_JOBS` later jobs
+/// are searched, and in each job those of at most `PROGRAMS` programs. The same limits bound the searches for other
+/// failures.
+const MOST_JOBS: usize = 256;
 const PROGRAMS: usize = 4;
 
 impl Finder<'_> {
@@ -64,7 +65,7 @@ impl Finder<'_> {
     /// Whether another job of a make also failed, and the make began no job after that failure.
     fn has_rivals(&self, ix: ProcessIx, make: ProcessIx) -> bool {
         let process = self.analysis.process(make);
-        let others = process.children.iter().rev().take(NEAR);
+        let others = process.children.iter().rev().take(MOST_JOBS);
         let mut others = others.filter(|other| **other != ix);
         others.any(|other| {
             let job = self.analysis.process(*other);
@@ -150,7 +151,7 @@ impl Finder<'_> {
             let needs = |output: &Output| needs(&process.argv, output);
             !has_use(process, UtilityUse::Removal) && outputs.iter().any(needs)
         };
-        self.after(job, make).take(NEAR).any(|next| {
+        self.after(job, make).take(MOST_JOBS).any(|next| {
             let inside = next.children.iter().take(PROGRAMS);
             let mut inside = inside.map(|ix| self.analysis.process(*ix));
             uses(next) || inside.any(uses)

@@ -18,7 +18,7 @@ use super::passes::{
     soon,
 };
 use super::passes::{is_optional, is_step};
-use super::passes::{Passes, AT_ONCE, DEEP, NEAR};
+use super::passes::{Passes, AT_ONCE, LONGEST_CHAIN, MOST_EXAMINED};
 use super::pipes::SUBSHELLS;
 use super::reactions::runs_tests;
 use super::runners::is_script;
@@ -29,7 +29,7 @@ use tr_insight::processes::{exit, label};
 
 /// The least number of runs of one program with one command line that count as polling. A guess: with one run, nothing
 /// is repeated.
-const POLLS: usize = 2;
+const LEAST_POLLS: usize = 2;
 
 /// A process whose failure no failed child explains, and the failed processes that may have caused this failure.
 struct Case<'a> {
@@ -139,7 +139,7 @@ impl Finder<'_> {
             _ => None,
         });
         let (at, server) = answers.max_by_key(|(at, _)| *at)?;
-        let mut above = self.analysis.ancestors(client).take(DEEP);
+        let mut above = self.analysis.ancestors(client).take(LONGEST_CHAIN);
         let is_server = server != client && above.all(|ix| ix != server);
         let mut others = others.iter().copied().rev().filter(|ix| {
             let job = self.analysis.process(*ix);
@@ -183,7 +183,7 @@ impl Finder<'_> {
         } else {
             process.parent?
         };
-        let above = self.analysis.ancestors(poller).take(DEEP);
+        let above = self.analysis.ancestors(poller).take(LONGEST_CHAIN);
         let mut shells = std::iter::once(poller).chain(above).take_while(is_shell);
         shells.find_map(|shell| self.job_before_polls(shell, poller, last, others))
     }
@@ -209,7 +209,7 @@ impl Finder<'_> {
             let is_of_shell = self.analysis.process(top).parent == Some(shell);
             is_of_shell && self.is_in_background(top) && !is_piped()
         });
-        let mut jobs = jobs.take(NEAR);
+        let mut jobs = jobs.take(MOST_EXAMINED);
         jobs.find(|ix| {
             let job = self.analysis.process(*ix);
             let is_client = || shell == poller && self.is_client(last, *ix, shell);
@@ -243,21 +243,21 @@ impl Finder<'_> {
     /// Whether a process slept several times for planned intervals after the time `time`. A process that polls a state
     /// does this.
     fn polls_after(&self, time: Ktime, ix: ProcessIx) -> bool {
-        let threads = self.analysis.process(ix).threads.iter().take(NEAR);
+        let threads = self.analysis.process(ix).threads.iter().take(MOST_EXAMINED);
         let timeline = self.analysis.timeline.iter();
         let stretches = timeline.flat_map(|timeline| {
             let threads = threads.clone();
             threads.flat_map(|thread| timeline.since(*thread, time))
         });
         let naps = stretches.filter(|stretch| stretch.from >= time && is_nap(stretch));
-        naps.take(POLLS).count() == POLLS
+        naps.take(LEAST_POLLS).count() == LEAST_POLLS
     }
 
     /// Whether a shell polled a service in vain after the service had ended. A failed child of the shell counts as such
     /// a poll if the child only checks or fetches something, or if the child's command line ran several times. `last`
     /// is the poll that failed last, or the shell itself.
     fn polls_fail_after(&self, service: &Process, shell: &Process, last: &Process) -> bool {
-        let children = shell.children.iter().rev().take(NEAR);
+        let children = shell.children.iter().rev().take(MOST_EXAMINED);
         let children = children.map(|ix| self.analysis.process(*ix));
         let ports = addresses(&service.argv);
         let is_of_others = |child: &Process| {
@@ -280,7 +280,7 @@ impl Finder<'_> {
         let mut polls = later.filter(|child| {
             let all = runs.entry(&child.argv.bytes).or_default();
             *all += 1;
-            *all >= POLLS || is_question(child) || is_optional(child)
+            *all >= LEAST_POLLS || is_question(child) || is_optional(child)
         });
         polls.next().is_some()
     }
@@ -333,7 +333,10 @@ impl Finder<'_> {
         let polls = failed.iter().map(|ix| self.analysis.process(*ix));
         let polls = polls.filter(|other| other.argv == process.argv);
         let starts: Vec<Ktime> = polls.map(|other| other.start).collect();
-        let first = starts.iter().min().filter(|_| starts.len() >= POLLS)?;
+        let first = starts
+            .iter()
+            .min()
+            .filter(|_| starts.len() >= LEAST_POLLS)?;
         let before = |ix: &ProcessIx| self.analysis.process(*ix).end <= *first;
         self.only_hidden(top, false, failed.iter().copied().filter(before))
     }
@@ -348,9 +351,13 @@ impl Finder<'_> {
         failed: impl Iterator<Item = ProcessIx>,
     ) -> Option<ProcessIx> {
         let counts = |ix: &ProcessIx| {
-            let mut above = self.analysis.ancestors(*ix).take(DEEP);
+            let mut above = self.analysis.ancestors(*ix).take(LONGEST_CHAIN);
             let inside: Vec<ProcessIx> = above.by_ref().take_while(|ix| *ix != last).collect();
-            let is_below = self.analysis.ancestors(*ix).take(DEEP).any(|ix| ix == last);
+            let is_below = self
+                .analysis
+                .ancestors(*ix)
+                .take(LONGEST_CHAIN)
+                .any(|ix| ix == last);
             let is_work = self.sure.own.has(*ix) && self.is_work(*ix);
             let is_asked = !is_test_runner && self.tests.is_asked.contains(ix);
             let is_hidden = inside.iter().any(|ix| self.is_silent(*ix));
@@ -360,7 +367,7 @@ impl Finder<'_> {
         };
         let hidden: BTreeSet<ProcessIx> = failed.filter(counts).collect();
         let uppermost = hidden.iter().rev().copied().filter(|ix| {
-            let mut above = self.analysis.ancestors(*ix).take(DEEP);
+            let mut above = self.analysis.ancestors(*ix).take(LONGEST_CHAIN);
             !above.any(|ix| hidden.contains(&ix))
         });
         self.only_command(uppermost)
@@ -386,7 +393,7 @@ impl Finder<'_> {
     /// parent as `client`, was started before `client`, outlived `client`, and shows no failure of its own.
     fn is_in_a_server(&self, ix: ProcessIx, client: ProcessIx) -> bool {
         let started = self.analysis.process(client);
-        let mut above = self.analysis.ancestors(ix).take(DEEP);
+        let mut above = self.analysis.ancestors(ix).take(LONGEST_CHAIN);
         above.any(|ix| {
             let server = self.analysis.process(ix);
             server.parent == started.parent
@@ -447,7 +454,7 @@ impl Finder<'_> {
             let (is_first, is_soon) = (written <= read, read.since(written.min(read)) <= AT_ONCE);
             let is_read = || {
                 let members = self.analysis.process(shell).children.iter();
-                let mut members = members.rev().take(NEAR).filter(|member| {
+                let mut members = members.rev().take(MOST_EXAMINED).filter(|member| {
                     let started = self.analysis.process(**member).start;
                     started > writer.start && started <= process.start
                 });
@@ -481,7 +488,7 @@ impl Finder<'_> {
         let waited_for = others.iter().rev().copied().filter(|ix| {
             let job = self.analysis.process(*ix);
             let has_exited = exit::killed_by(job.status).is_none();
-            let mut above = self.analysis.ancestors(*ix).take(DEEP);
+            let mut above = self.analysis.ancestors(*ix).take(LONGEST_CHAIN);
             has_exited && self.is_in_background(*ix) && above.any(|ix| ix == late)
         });
         self.only_command(waited_for)
@@ -495,7 +502,7 @@ impl Finder<'_> {
         if passes(self.analysis.process(script)) != Passes::Status {
             return None;
         }
-        let mut before = self.before_start(process, script).rev().take(NEAR);
+        let mut before = self.before_start(process, script).rev().take(MOST_EXAMINED);
         let step = before.find(|step| is_step(step))?;
         let found = others
             .iter()
@@ -522,7 +529,7 @@ impl Finder<'_> {
         if passes(shell) != Passes::Status || builds(process) {
             return None;
         }
-        let mut before = self.before_start(process, script).rev().take(NEAR);
+        let mut before = self.before_start(process, script).rev().take(MOST_EXAMINED);
         let build = before
             .find(|step| is_step(step))
             .filter(|step| builds(step));
@@ -613,7 +620,7 @@ impl Finder<'_> {
     ) -> Option<ProcessIx> {
         let uppermost = *all.next()?;
         let is_below = |ix: &ProcessIx| {
-            let mut above = self.analysis.ancestors(*ix).take(DEEP);
+            let mut above = self.analysis.ancestors(*ix).take(LONGEST_CHAIN);
             above.any(|above| above == uppermost)
         };
         all.all(is_below).then_some(uppermost)

@@ -3,7 +3,7 @@
 use tr_analyze::model::{Analysis, Process, ProcessIx};
 use tr_analyze::status::{self, INTERRUPT};
 use tr_format::event::Ktime;
-use tr_programs::job_tools::{Starts, ASKS, KEEPS_GOING};
+use tr_programs::job_tools::{Starts, ASKING_OPTIONS, KEEPS_GOING};
 use tr_programs::table;
 use tr_programs::table::utilities::{self, UtilityUse};
 use tr_programs::tools::{Children, Family, Role};
@@ -14,11 +14,11 @@ use tr_insight::processes::{exit, label};
 
 /// The largest number of processes in a chain of failures, or of ancestors of a process, that are examined. In a forged
 /// file, all processes may form one chain, and a search must not walk the whole chain for each process.
-pub(super) const DEEP: usize = 64;
+pub(super) const LONGEST_CHAIN: usize = 64;
 
 /// The largest number of children of one process, or of entries in one thread's timeline, that are examined for each
 /// failure. This bounds the work.
-pub(super) const NEAR: usize = 256;
+pub(super) const MOST_EXAMINED: usize = 256;
 
 /// The way in which a program treats the failure of one of its children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +75,7 @@ pub(super) fn program_start(process: &Process) -> Ktime {
 /// that runs the commands in its arguments (xargs).
 pub(super) fn decides(process: &Process) -> bool {
     let jobs = tool(process).and_then(|tool| tool.jobs);
-    let asks = |letters: &str| !letters.is_empty() && has_option(process, letters, ASKS);
+    let asks = |letters: &str| !letters.is_empty() && has_option(process, letters, ASKING_OPTIONS);
     match role(process) {
         Some(Role::Jobs) => jobs.is_none_or(|jobs| {
             let runs_any_command = jobs.starts == Some(Starts::Listed);
@@ -145,26 +145,26 @@ pub(super) fn is_report(process: &Process) -> bool {
 /// The words in the names and arguments of programs that undo what a script has set up, separated by spaces. (Small
 /// programs for this purpose are in the table of utilities.) A trap runs such a program after the failure that ended
 /// its shell.
-const UNDOES: &str =
+const UNDOING_WORDS: &str =
     "clean cleanup destroy down purge remove rollback shutdown stop teardown undeploy unmount";
 
 /// The number of arguments at the start of a command line that are searched for a word such as "cleanup", which shows
 /// that the program undoes something. A guess: these arguments are an interpreter, a script, the script's subcommand
 /// and one more argument.
-const UNDOING: usize = 4;
+const UNDOING_ARGS: usize = 4;
 
 /// Whether a process undoes what a script has set up, by a word such as "cleanup" or "rm" at the start of its command
 /// line. Compilers, test runners and other tools with a role are excluded, because such a word can be in the name of
 /// their file (`test_cleanup.py`).
 pub(super) fn undoes(process: &Process) -> bool {
-    let args = process.argv.args().take(UNDOING);
+    let args = process.argv.args().take(UNDOING_ARGS);
     let names = args.filter(|arg| !arg.starts_with(b"-") && !arg.contains(&b' '));
     let mut names = names.filter_map(|arg| arg.rsplit(|byte| *byte == b'/').next());
     !process.execs.is_empty()
         && (role(process).is_none() || role(process) == Some(Role::Shell))
         && names.any(|name| {
             let mut words = name.split(|byte| !byte.is_ascii_alphabetic());
-            words.any(|word| words::has(UNDOES, word) || is_undoing(word))
+            words.any(|word| words::has(UNDOING_WORDS, word) || is_undoing(word))
         })
 }
 
@@ -193,7 +193,7 @@ pub(super) fn goes_on(analysis: &Analysis, ix: ProcessIx) -> bool {
         Children::FailUnlessOptional => has_option(process, "", KEEPS_GOING),
         _ => analysis
             .lineage(ix)
-            .take(DEEP)
+            .take(LONGEST_CHAIN)
             .any(|ix| keeps_going(analysis.process(ix))),
     }
 }
@@ -245,7 +245,7 @@ pub(super) fn ignores_failures(analysis: &Analysis, ix: ProcessIx) -> bool {
     }
     let mut makes = analysis
         .lineage(ix)
-        .take(DEEP)
+        .take(LONGEST_CHAIN)
         .map(|ix| analysis.process(ix))
         .filter(|process| family(process) == Some(Family::Make));
     makes.any(|process| has_option(process, "i", "--ignore-errors"))

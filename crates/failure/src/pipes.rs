@@ -11,7 +11,7 @@ use super::finder::{Finder, PipeReads};
 use super::passes::{decides, fails, has_use, passes, program_start, Passes, AT_ONCE};
 
 /// The largest number of failures hidden by pipelines that a report shows.
-const HIDDEN: usize = 4;
+const MOST_HIDDEN: usize = 4;
 
 /// The largest number of subshells around one program of a pipeline that are examined. Also the largest number of other
 /// programs of the same pipeline that are examined.
@@ -55,7 +55,7 @@ impl Finder<'_> {
             let is_reported = chain.iter().any(|ix| self.has_rank(*ix));
             (!is_reported).then(|| [chain, vec![root]].concat())
         });
-        chains.take(HIDDEN).collect()
+        chains.take(MOST_HIDDEN).collect()
     }
 
     /// Whether a process is a failed build tool or test runner whose failure did not make COMMAND fail. One of two

@@ -7,7 +7,7 @@ use tr_programs::table::utilities::UtilityUse;
 
 use super::ends::ProcessEnds;
 use super::finder::Finder;
-use super::passes::NEAR;
+use super::passes::MOST_EXAMINED;
 use super::passes::{fails, has_use, passes, soon, Passes, AT_ONCE};
 use tr_insight::processes::exit;
 
@@ -34,7 +34,7 @@ impl Finder<'_> {
     pub(super) fn was_stopped_with_another(&self, ix: ProcessIx, owner: ProcessIx) -> bool {
         let worker = self.analysis.process(ix);
         let children = self.analysis.process(owner).children.iter().rev();
-        let mut others = children.take(NEAR).filter(|other| **other != ix);
+        let mut others = children.take(MOST_EXAMINED).filter(|other| **other != ix);
         others.any(|other| {
             let other_worker = self.analysis.process(*other);
             let (first, last) = (
@@ -52,7 +52,7 @@ impl Finder<'_> {
     pub(super) fn broke_a_pool(&self, ix: ProcessIx, above: ProcessIx) -> bool {
         let worker = self.analysis.process(ix);
         let children = self.analysis.process(above).children.iter().rev();
-        let mut others = children.take(NEAR).filter(|other| **other != ix);
+        let mut others = children.take(MOST_EXAMINED).filter(|other| **other != ix);
         let is_stopped = |ix: ProcessIx, other: &Process| {
             let is_fork = other.execs.is_empty() && self.sure.on_purpose(ix, other);
             let is_after = other.start <= worker.end && other.end >= worker.end;
@@ -140,7 +140,7 @@ impl Finder<'_> {
             .children
             .iter()
             .rev()
-            .take(NEAR);
+            .take(MOST_EXAMINED);
         let stopped = children.filter(|ix| {
             let stop = self.sure.stop(**ix);
             stop.is_some_and(|stop| stop.is_proven && stop.time_out == TimeOut::No)

@@ -8,7 +8,7 @@ use tr_programs::words;
 
 use super::finder::{Finder, Reactions};
 use super::passes::is_step;
-use super::passes::{code, fails, is_often_ignored, passes, program_start, Passes, NEAR};
+use super::passes::{code, fails, is_often_ignored, passes, program_start, Passes, MOST_EXAMINED};
 use tr_insight::processes::label;
 
 /// The least CPU time of a test runner after a child's end that counts as exceptionally long. The unit is half of the
@@ -17,7 +17,7 @@ use tr_insight::processes::label;
 const HALVES: u64 = 3;
 
 /// The first of the exit statuses (126) with which a shell reports a program that could not be started or was killed.
-const UNSTARTED: u32 = 126;
+const UNSTARTED_STATUS: u32 = 126;
 
 /// The words in a script's name by which the script counts as one that runs tests.
 const TESTS: [&str; 2] = ["test", "spec"];
@@ -52,7 +52,13 @@ impl Finder<'_> {
     /// other.
     fn reactions(&self, runner: ProcessIx) -> Reactions {
         let process = self.analysis.process(runner);
-        let children = process.children.iter().rev().take(NEAR).rev().copied();
+        let children = process
+            .children
+            .iter()
+            .rev()
+            .take(MOST_EXAMINED)
+            .rev()
+            .copied();
         let runs: Vec<ProcessIx> = children
             .filter(|ix| {
                 let child = self.analysis.process(*ix);
@@ -107,7 +113,7 @@ impl Finder<'_> {
         let Some(timeline) = &self.analysis.timeline else {
             return 0;
         };
-        let threads = self.analysis.process(ix).threads.iter().take(NEAR);
+        let threads = self.analysis.process(ix).threads.iter().take(MOST_EXAMINED);
         let stretches = threads.flat_map(|thread| {
             let stretches = timeline.since(*thread, from);
             stretches.take_while(|stretch| stretch.from < to)
@@ -124,7 +130,7 @@ impl Finder<'_> {
 /// Whether a test probably expects the exit status of a program that it started: the status differs from the statuses
 /// of common errors.
 fn is_expected(child: &Process) -> bool {
-    let is_own = |code: u32| code != 1 && code < UNSTARTED;
+    let is_own = |code: u32| code != 1 && code < UNSTARTED_STATUS;
     code(child).is_some_and(is_own)
 }
 

@@ -9,7 +9,7 @@ use tr_programs::tools::Role;
 use super::finder::Finder;
 use super::passes::{
     builds, code, fails, is_often_ignored, is_question, passes, program_start, Passes, LONG_CHILD,
-    NEAR,
+    MOST_EXAMINED,
 };
 use super::passes::{is_optional, is_step};
 use super::runs::{Runs, Scripts};
@@ -35,7 +35,7 @@ impl Finder<'_> {
             return false;
         }
         let name = label::program(child);
-        let before = || self.before_start(child, above).rev().take(NEAR);
+        let before = || self.before_start(child, above).rev().take(MOST_EXAMINED);
         // Two runs of one command line are tries of the same action only if no other step runs between them.
         let is_step_between = |earlier: &Process| {
             let mut between = before().take_while(|other| other.start > earlier.start);
@@ -87,7 +87,7 @@ impl Finder<'_> {
             .children
             .iter()
             .rev()
-            .take(NEAR)
+            .take(MOST_EXAMINED)
             .map(|ix| self.analysis.process(*ix));
         others.any(|other| {
             let is_other = other.argv != child.argv && other.start >= program_start(runner);
@@ -126,7 +126,7 @@ impl Finder<'_> {
         if !is_counted || configures || self.is_tolerated_again(child, above) {
             return false;
         }
-        let steps = self.after(child, above).take(NEAR);
+        let steps = self.after(child, above).take(MOST_EXAMINED);
         let steps = steps.filter(|next| is_step(next));
         let (tries, others): (Vec<&Process>, Vec<&Process>) =
             steps.partition(|next| next.argv == child.argv);
@@ -167,7 +167,7 @@ impl Finder<'_> {
     /// Whether a process is a shell with a command as its argument (`sh -c`), in which a program failed that does more
     /// than a check.
     fn is_failed_command(&self, process: &Process) -> bool {
-        let children = process.children.iter().take(NEAR);
+        let children = process.children.iter().take(MOST_EXAMINED);
         let mut children = children.map(|ix| self.analysis.process(*ix));
         is_command(process) && children.any(|child| fails(child) && !is_question(child))
     }
@@ -194,7 +194,7 @@ impl Finder<'_> {
 
     /// Whether the parent of a failed process later ran the same command line again successfully.
     fn succeeded_again(&self, child: &Process, above: ProcessIx) -> bool {
-        let mut after = self.after(child, above).take(NEAR);
+        let mut after = self.after(child, above).take(MOST_EXAMINED);
         after.any(|next| next.status == Some(0) && next.argv == child.argv)
     }
 }

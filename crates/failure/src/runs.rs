@@ -9,7 +9,7 @@ use super::passes::fails;
 
 /// The least number of runs of a program among which a single failed run is an exception. A guess: among two runs,
 /// neither is the exception.
-const MANY: usize = 3;
+const LEAST_RUNS: usize = 3;
 
 /// The number of times that a process ran one script, or scripts of one interpreter, and how many of these runs failed.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,7 +26,7 @@ impl Runs {
 
     /// Whether a process ran a script many times, and exactly one of these runs failed.
     pub(super) fn has_one_failed(&self) -> bool {
-        self.all >= MANY && self.failed == 1
+        self.all >= LEAST_RUNS && self.failed == 1
     }
 }
 

@@ -1,7 +1,9 @@
 //! Reads scripts on the command lines of shells (`sh -c`) to find out which commands decide the shell's exit status.
 
 use tr_analyze::model::Process;
-use tr_programs::outline::{self, Command, Link, Options, Outline, Setting, Tree, Word, LONGEST};
+use tr_programs::outline::{
+    self, Command, Link, Options, Outline, Setting, Tree, Word, LONGEST_SCRIPT,
+};
 use tr_programs::{command_line, words};
 
 /// Whether the script on a shell's command line consists only of programs, such as `sh -c 'node gen.js && node
@@ -18,7 +20,7 @@ pub(super) fn runs_programs_alone(shell: &Process) -> bool {
 
 /// The script on a shell's command line; `None` if there is no such script or if it is too long.
 fn script_of(shell: &Process) -> Option<&[u8]> {
-    command_line::script_text(&shell.argv).filter(|script| script.len() <= LONGEST)
+    command_line::script_text(&shell.argv).filter(|script| script.len() <= LONGEST_SCRIPT)
 }
 
 /// The name of the program in the script on a shell's command line that comes after `others` other programs. `None` if

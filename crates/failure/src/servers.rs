@@ -10,7 +10,7 @@ use tr_format::event::Argv;
 
 use super::finder::Finder;
 use super::passes::program_start;
-use super::passes::DEEP;
+use super::passes::LONGEST_CHAIN;
 
 /// The largest number of failed processes that are examined as possible servers of a failed client.
 const SERVERS: usize = 1_000;
@@ -19,10 +19,10 @@ const SERVERS: usize = 1_000;
 const MOST_PORTS: usize = 20;
 
 /// The numbers that count as ports of a server. Linux reserves ports below 1024 for root. A number that is a whole
-/// argument, and no value of an option such as `--port`, counts only from `ALONE` on, because a smaller one may be a
-/// year or a count; this limit is a guess.
+/// argument, and no value of an option such as `--port`, counts only from `ALONE_PORT` on, because a smaller one may be
+/// a year or a count; this limit is a guess.
 const PORTS: std::ops::RangeInclusive<u32> = 1024..=65_535;
-const ALONE: u32 = 3_000;
+const ALONE_PORT: u32 = 3_000;
 
 impl Finder<'_> {
     /// Finds a server that failed in the background, and a process in `chain` (a chain of failures) that needed the
@@ -50,7 +50,7 @@ impl Finder<'_> {
         if servers.is_empty() {
             return None;
         }
-        let mut places = chain.iter().enumerate().rev().take(DEEP);
+        let mut places = chain.iter().enumerate().rev().take(LONGEST_CHAIN);
         places.find_map(|(at, ix)| {
             let client = self.analysis.process(*ix);
             let asked = addresses(&client.argv);
@@ -92,7 +92,7 @@ pub(super) fn addresses(argv: &Argv) -> Vec<Vec<u8>> {
             continue;
         }
         if let Some(port) = number(arg) {
-            if is_named || port >= ALONE {
+            if is_named || port >= ALONE_PORT {
                 found.push(port.to_string().into_bytes());
             }
             continue;

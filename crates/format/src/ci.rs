@@ -281,7 +281,8 @@ pub const SYSTEMS: [System; 14] = [
 /// The recorded environment variables that are in none of the templates in `SYSTEMS`: the context of the span around a
 /// recording, the time at which the job began to wait for a runner, the time at which GitLab began the job, the
 /// variable by which Forgejo is recognized, and the number of CircleCI's containers that share a job.
-pub const OTHERS: [&str; 5] = [TRACEPARENT, QUEUED_AT, JOB_STARTED_AT, FORGEJO, CONTAINERS];
+pub const OTHER_VARIABLES: [&str; 5] =
+    [TRACEPARENT, QUEUED_AT, JOB_STARTED_AT, FORGEJO, CONTAINERS];
 
 /// The environment variable with the context of the span in which a recording runs (W3C Trace Context).
 pub const TRACEPARENT: &str = "TRACEPARENT";
@@ -318,7 +319,7 @@ pub fn variables() -> Vec<&'static str> {
         .flat_map(|system| system.identifiers)
         .flat_map(|(_, templates)| *templates)
         .flat_map(|template| names(template))
-        .chain(OTHERS)
+        .chain(OTHER_VARIABLES)
         .collect();
     all.sort_unstable();
     all.dedup();

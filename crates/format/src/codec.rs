@@ -178,7 +178,7 @@ const UNIT: u64 = 512;
 const TICK: u64 = 1_000_000;
 /// The largest number of recent tasks, of recent cgroups and of recent unrecorded tasks to which the events of a
 /// frame can refer by their place in a list.
-const RECENT: usize = 254;
+const MOST_RECENT: usize = 254;
 
 /// A disk that tasks have waited for: its numbers (major and minor), and its name.
 pub type Disk = ((u32, u32), Arc<[u8]>);
@@ -659,6 +659,6 @@ fn to_front<T: Copy>(list: &mut [T], at: usize) -> Option<T> {
 }
 
 pub fn to_new_front<T>(list: &mut Vec<T>, value: T) {
-    list.truncate(RECENT - 1);
+    list.truncate(MOST_RECENT - 1);
     list.insert(0, value);
 }

@@ -173,7 +173,7 @@ impl Serialize for Counters {
 
 /// The number that is added to a counter's number if the counter had a value earlier in the frame and has none any
 /// more. A reader of format 3.9 or older mistakes the sum for the number of a counter that a later version added.
-const GONE: u64 = 1 << 16;
+const GONE_OFFSET: u64 = 1 << 16;
 
 impl Stored for Counters {
     /// Writes or reads a sample of the counters. Only the counters whose values have changed since the previous
@@ -187,7 +187,7 @@ impl Stored for Counters {
             changed.extend(differ.filter(|(_, (now, before))| now != before).map(
                 |(number, (now, _))| match now {
                     Some(value) => (number as u64, *value),
-                    None => (number as u64 + GONE, 0),
+                    None => (number as u64 + GONE_OFFSET, 0),
                 },
             ));
         }
@@ -197,8 +197,12 @@ impl Stored for Counters {
         for _ in 0..count {
             let (mut number, mut value) = changed.next().unwrap_or_default();
             c.int(Col::Counter, &mut number)?;
-            let is_gone = number >= GONE;
-            let counter = if is_gone { number - GONE } else { number };
+            let is_gone = number >= GONE_OFFSET;
+            let counter = if is_gone {
+                number - GONE_OFFSET
+            } else {
+                number
+            };
             let at = usize::try_from(counter).unwrap_or(usize::MAX);
             let known = c.known().counters.get(at).copied().flatten();
             let before = if is_gone { 0 } else { known.unwrap_or(0) };

@@ -141,7 +141,7 @@ fn numbers_are_those_of_the_code() {
 
 #[test]
 fn classes_and_columns_are_those_of_the_code() {
-    let classes: Vec<String> = block::COMMON
+    let classes: Vec<String> = block::COMMON_CLASSES
         .iter()
         .map(|(flags, state)| format!("{flags:02x}/{state:04x}"))
         .collect();

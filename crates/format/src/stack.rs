@@ -17,7 +17,7 @@ use crate::{limits, show, Fault};
 pub const DEPTH: usize = 512;
 /// The largest number of functions for one frame of a sampled stack: the outermost function, and the functions
 /// inlined at the address.
-pub const INLINED: usize = 64;
+pub const MOST_INLINED: usize = 64;
 /// The longest build id of an executable file that is stored, in bytes.
 pub const BUILD_ID: usize = 64;
 
@@ -123,7 +123,8 @@ impl Sample {
 pub struct Symbol {
     /// The number of the frame whose functions the event names. A later event for the same frame replaces this one.
     pub frame: u32,
-    /// The outermost function at the frame's address, then the functions that are inlined there, at most [`INLINED`].
+    /// The outermost function at the frame's address, then the functions that are inlined there, at most
+    /// [`MOST_INLINED`].
     pub functions: Box<[Function]>,
 }
 
@@ -141,7 +142,7 @@ pub struct Function {
 }
 
 /// The stored value for a new frame of a sampled stack, in place of the number of a known frame.
-const NEW: u64 = 0;
+const NEW_FRAME: u64 = 0;
 /// The stored value for a place in the kernel. A place in a mapped file has the value 2 * (number of the file + 1). A
 /// place in the memory of a process has the value 2 * (process id + 1) + 1.
 const KERNEL: u64 = 0;
@@ -271,12 +272,12 @@ impl New<'_> {
     fn frame<C: Codec>(&mut self, c: &mut C, frame: &mut u32) -> Step {
         let next = self.first.saturating_add(self.count as u32);
         let is_new = C::WRITES && self.count < self.places.len() && *frame == next;
-        let mut stored = if is_new { NEW } else { (*frame).into() };
+        let mut stored = if is_new { NEW_FRAME } else { (*frame).into() };
         c.int(Col::SampleFrames, &mut stored)?;
         if C::WRITES && !is_new {
             return Ok(());
         }
-        if stored != NEW {
+        if stored != NEW_FRAME {
             *frame = fitting(stored)?;
             return Ok(());
         }
@@ -304,7 +305,7 @@ impl New<'_> {
 impl Stored for Symbol {
     fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
         c.step(Col::Symbol, Col::Symbol, &mut self.frame)?;
-        let count = depth(c, Col::Symbol, self.functions.len(), INLINED)?;
+        let count = depth(c, Col::Symbol, self.functions.len(), MOST_INLINED)?;
         let mut list = std::mem::take(&mut self.functions).into_vec();
         c.elements(count, &mut list, |c, function| {
             c.text(Text::Symbol, &mut function.name)?;

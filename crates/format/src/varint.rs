@@ -44,7 +44,7 @@ impl<'a> Cursor<'a> {
     }
 
     pub fn byte(&mut self) -> Result<u8, Fault> {
-        let (first, rest) = self.rest.split_first().ok_or(ENDS)?;
+        let (first, rest) = self.rest.split_first().ok_or(UNEXPECTED_END)?;
         self.rest = rest;
         Ok(*first)
     }
@@ -81,8 +81,8 @@ impl<'a> Cursor<'a> {
     }
 
     pub fn take(&mut self, len: u64) -> Result<&'a [u8], Fault> {
-        let len = usize::try_from(len).map_err(|_| ENDS)?;
-        let (taken, rest) = self.rest.split_at_checked(len).ok_or(ENDS)?;
+        let len = usize::try_from(len).map_err(|_| UNEXPECTED_END)?;
+        let (taken, rest) = self.rest.split_at_checked(len).ok_or(UNEXPECTED_END)?;
         self.rest = rest;
         Ok(taken)
     }
@@ -90,11 +90,13 @@ impl<'a> Cursor<'a> {
     /// Reads the next four bytes as one little-endian number.
     pub fn word(&mut self) -> Result<u32, Fault> {
         let bytes = self.take(4)?;
-        Ok(u32::from_le_bytes(bytes.try_into().map_err(|_| ENDS)?))
+        Ok(u32::from_le_bytes(
+            bytes.try_into().map_err(|_| UNEXPECTED_END)?,
+        ))
     }
 }
 
-const ENDS: Fault = Fault::Content("unexpected end of data");
+const UNEXPECTED_END: Fault = Fault::Content("unexpected end of data");
 
 #[cfg(test)]
 mod tests {

@@ -22,7 +22,7 @@ const FORMAT: &str = "Chrome Trace Event format";
 
 /// The largest time in ns by which an inner span may end after the span around it because of rounding: clang cuts the
 /// beginning and the length of a span to microseconds.
-const CUT: i64 = 2_000;
+const ROUNDING_ERROR: i64 = 2_000;
 
 #[derive(Deserialize)]
 struct Document {
@@ -535,7 +535,7 @@ fn nest(spans: &mut [Span]) {
             around.pop();
         }
         if let Some((_, end)) = around.last() {
-            if span.to > *end && span.to.saturating_sub(*end) <= CUT {
+            if span.to > *end && span.to.saturating_sub(*end) <= ROUNDING_ERROR {
                 span.to = *end;
             }
         }

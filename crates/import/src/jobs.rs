@@ -14,7 +14,7 @@ use crate::date;
 /// A text that says what is wrong with the JSON.
 pub fn read(text: &str) -> Result<Vec<CiJob>, String> {
     let mut all = started(text)?;
-    all.retain(|job| job.ended < RUNS);
+    all.retain(|job| job.ended < STILL_RUNNING);
     if all.is_empty() {
         Err("none of its jobs has both `started_at` and its end".into())
     } else {
@@ -23,7 +23,7 @@ pub fn read(text: &str) -> Result<Vec<CiJob>, String> {
 }
 
 /// The value that stands for the end of a CI job that is still running. This value is a flag and no time.
-const RUNS: u64 = u64::MAX;
+const STILL_RUNNING: u64 = u64::MAX;
 
 /// The jobs of a CI run that have started, from the JSON of GitHub or GitLab. Some may still be
 /// running, such as the job that reads this list.
@@ -96,7 +96,7 @@ fn ci_job(job: &Value) -> Result<Option<CiJob>, String> {
         name: name.to_owned(),
         needs: needs(job),
         started,
-        ended: ended.unwrap_or(RUNS).max(started),
+        ended: ended.unwrap_or(STILL_RUNNING).max(started),
         queued,
         runner: runner.or(text_of(job, "runner_name")).map(str::to_owned),
         failed: matches!(end, Some("failure" | "failed" | "timed_out")),

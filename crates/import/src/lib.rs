@@ -23,7 +23,7 @@ use tr_placing::File;
 
 pub use error::Error;
 pub use files::{add, bytes, find, open, Files, ImportFile, Skipped};
-pub use limits::{ALL, FILE};
+pub use limits::{ALL_FILES, FILE};
 
 /// A function that reads a file of one or more tools. It returns `None` for a file in another format.
 type Reader = fn(&[u8]) -> Result<Option<File>, Error>;

@@ -12,7 +12,7 @@ const TEXT: usize = 6_000;
 const ANSWER: usize = 7_900;
 /// The number of bytes in an answer that are kept free for a command's warnings and other messages. Only half as many
 /// bytes of messages are taken, because marks and escapes lengthen them.
-const SAID: usize = 1_000;
+const MESSAGE_ROOM: usize = 1_000;
 
 /// A page of a command's output, which is sent to the agent in one answer.
 pub struct Page {
@@ -38,7 +38,7 @@ pub fn page(mut output: impl Read, from: u64) -> io::Result<Page> {
         let part = bytes.get(..length).unwrap_or_default();
         page.text = marked(&String::from_utf8_lossy(part));
         page.next = (length < bytes.len()).then_some(skipped + length as u64);
-        if quoted(&page.text) <= ANSWER - 2 * SAID || limit < 100 {
+        if quoted(&page.text) <= ANSWER - 2 * MESSAGE_ROOM || limit < 100 {
             return Ok(page);
         }
         limit = limit * 3 / 4;
@@ -75,9 +75,9 @@ pub fn marked(text: &str) -> String {
     lines.collect()
 }
 
-/// The last bytes of the messages that a command has printed, at most half of `SAID`, as text for the agent.
+/// The last bytes of the messages that a command has printed, at most half of `MESSAGE_ROOM`, as text for the agent.
 pub fn last(said: &[u8]) -> String {
-    let from = said.len().saturating_sub(SAID / 2);
+    let from = said.len().saturating_sub(MESSAGE_ROOM / 2);
     let text = String::from_utf8_lossy(said.get(from..).unwrap_or_default()).into_owned();
     marked(text.trim_end())
 }

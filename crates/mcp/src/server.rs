@@ -12,7 +12,7 @@ use crate::tools;
 /// concerns tools. The first one is offered to a client that requests an unsupported version.
 const VERSIONS: [&str; 3] = ["2025-06-18", "2025-03-26", "2024-11-05"];
 /// The length in bytes of the longest request that the MCP server reads.
-const LONGEST: u64 = 1 << 20;
+const LONGEST_REQUEST: u64 = 1 << 20;
 
 /// The text by which the MCP server describes itself to an agent.
 const INSTRUCTIONS: &str = "Questions about recordings of builds and tests. Begin with summary; report, steps \
@@ -124,7 +124,7 @@ impl Server {
 /// Whether a JSON value is accepted as the id of an MCP request: a number, or a string that is
 /// short enough to be repeated in the answer.
 fn is_id(id: &Value) -> bool {
-    let short = |id: &str| id.chars().nth(tools::REPEATED).is_none();
+    let short = |id: &str| id.chars().nth(tools::REPEATED_CHARS).is_none();
     id.as_str().is_some_and(short) || id.is_number()
 }
 
@@ -132,7 +132,7 @@ fn is_id(id: &Value) -> bool {
 /// A line that is too long is cut off, so that it is no valid JSON.
 fn line(input: &mut impl BufRead) -> std::io::Result<Option<Vec<u8>>> {
     let mut line = Vec::new();
-    if input.take(LONGEST).read_until(b'\n', &mut line)? == 0 {
+    if input.take(LONGEST_REQUEST).read_until(b'\n', &mut line)? == 0 {
         return Ok(None);
     }
     if line.pop_if(|last| *last == b'\n').is_none() {

@@ -24,18 +24,18 @@ const LIMIT: Duration = Duration::from_secs(3600);
 const GRACE: Duration = Duration::from_secs(10);
 /// `ANSWER` is the longest time for which a tool other than `record` may run, because MCP clients wait for a minute.
 /// The `tr` command gets this limit as an option. A command that does not keep the limit is killed when it has run for
-/// the time in `KILLED`.
+/// the time in `KILL_AFTER`.
 const ANSWER: Duration = Duration::from_secs(45);
-const KILLED: Duration = Duration::from_secs(50);
+const KILL_AFTER: Duration = Duration::from_secs(50);
 /// The number of bytes that are kept from the end of a command's messages.
-const SAID: usize = 4096;
+const MESSAGE_BYTES: usize = 4096;
 /// The number of bytes that a pipe holds by default (pipe(7)). After a command has ended, its pipe contains at most
 /// this many bytes of unread output.
 const PIPE: usize = 64 << 10;
 /// The smallest exit status of a `tr` command that could not do what was requested.
-const FAILED: i32 = 2;
+const FAILED_STATUS: i32 = 2;
 /// The largest number of characters of an agent's own words that an error message repeats.
-pub const REPEATED: usize = 200;
+pub const REPEATED_CHARS: usize = 200;
 
 /// The tools that the server offers to the agent. The tools that run commands come last, and are offered only if the
 /// user permits the agent to run commands.
@@ -178,7 +178,7 @@ fn has(tool: &AgentTool, name: &str) -> bool {
 
 /// A name that the agent gave, for an error message: in quotes, and shortened if it is long.
 fn quoted(name: &str) -> String {
-    let short: String = name.chars().take(REPEATED).collect();
+    let short: String = name.chars().take(REPEATED_CHARS).collect();
     let rest = if short.len() < name.len() { "…" } else { "" };
     format!("{short:?}{rest}")
 }
@@ -257,7 +257,7 @@ fn command(words: Vec<OsString>) -> Command {
 fn ask(tool: &AgentTool, mut words: Vec<OsString>, from: u64) -> std::io::Result<Value> {
     words.extend(["--width=120", "--color=never"].map(Into::into));
     words.push(format!("--max-time={}s", ANSWER.as_secs()).into());
-    let (page, (killed, failed), said) = answered(command(words), from, KILLED)?;
+    let (page, (killed, failed), said) = answered(command(words), from, KILL_AFTER)?;
     let title = format!("{}{killed}, data of a recording:", tool.name);
     Ok(page.result(&title, &said, failed))
 }
@@ -283,7 +283,7 @@ fn answered(
     };
     let ended = loop {
         match child.try_wait()? {
-            None if Instant::now() < until => std::thread::sleep(LOOK),
+            None if Instant::now() < until => std::thread::sleep(LOOK_INTERVAL),
             ended => break ended,
         }
     };
@@ -299,7 +299,7 @@ fn answered(
 }
 
 /// The time between two checks whether a command that the server runs has ended.
-const LOOK: Duration = Duration::from_millis(2);
+const LOOK_INTERVAL: Duration = Duration::from_millis(2);
 
 /// The output pipe of a command that the server runs. Reading from it reports the end of the output
 /// at the command's time limit.
@@ -330,7 +330,7 @@ fn judged(status: ExitStatus) -> (String, bool) {
         Some(_) => (format!(" was killed ({status})"), true),
         None => (
             String::new(),
-            status.code().is_some_and(|code| code >= FAILED),
+            status.code().is_some_and(|code| code >= FAILED_STATUS),
         ),
     }
 }
@@ -396,11 +396,11 @@ impl CommandOutput {
         if !matches!(poll(&mut ready, time), Ok(1..)) {
             return Ok(0);
         }
-        let mut part = [0; SAID];
+        let mut part = [0; MESSAGE_BYTES];
         let length = output.read(&mut part)?;
         self.last
             .extend_from_slice(part.get(..length).unwrap_or_default());
-        let more = self.last.len().saturating_sub(SAID);
+        let more = self.last.len().saturating_sub(MESSAGE_BYTES);
         self.last.drain(..more);
         if length == 0 {
             self.output = None;
@@ -446,7 +446,7 @@ impl CommandOutput {
 fn read(file: &mut std::fs::File) -> std::io::Result<Vec<u8>> {
     use std::io::{Seek, SeekFrom};
     let length = file.seek(SeekFrom::End(0))?;
-    file.seek(SeekFrom::Start(length.saturating_sub(SAID as u64)))?;
+    file.seek(SeekFrom::Start(length.saturating_sub(MESSAGE_BYTES as u64)))?;
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
     Ok(bytes)
@@ -503,7 +503,10 @@ mod tests {
     fn a_command_has_its_time_and_the_last_of_its_output() {
         let long = Duration::from_secs(60);
         let (status, in_time, said) = shell("seq 100000; echo last >&2; exit 3", long);
-        assert_eq!((status.code(), in_time, said.len()), (Some(3), true, SAID));
+        assert_eq!(
+            (status.code(), in_time, said.len()),
+            (Some(3), true, MESSAGE_BYTES)
+        );
         assert!(said.ends_with(b"100000\nlast\n"), "{said:?}");
         // The server does not wait for a process that the command leaves behind.
         let begun = Instant::now();

@@ -24,18 +24,18 @@ const LATE_UNNAMED: u64 = 50_000_000;
 
 /// The largest number of processes that are compared with a log record whose name matches no process. The number limits
 /// the work. A record is only matched if exactly one process fits, which is unlikely if more processes begin at once.
-const NEAR: usize = 256;
+const MOST_COMPARED: usize = 256;
 
 /// Each record of a tool's log suggests a time at which the tool started. Suggested times count as one start if they
 /// differ by at most this much, in nanoseconds. A guess: with a larger limit, the log of a second run of the tool would
 /// be mistaken for the log of the first run.
-const SAME: u64 = 50_000_000;
+const SAME_START: u64 = 50_000_000;
 
 /// A start time that a record suggests for a tool is preferred if it differs from the tool's last exec by at most this
 /// many nanoseconds: other start times count only if there is no such one. The difference is large if the tool reads
 /// files before it reads the clock for the zero of its log's times. A guess: with a larger limit, the times of an
 /// earlier run would fit, too.
-const SOON: u64 = 150_000_000;
+const SOON_START: u64 = 150_000_000;
 
 /// Finds the process of each record in a tool's log among the children of the tool. `named` has for each record the
 /// children whose command lines contain the record's name. The record's process is the one of these children whose
@@ -66,7 +66,7 @@ pub fn align(
     let tool = analysis.process(tool);
     let mut execs = tool.execs.iter().filter(|exec| !exec.started_before);
     let began = execs.next_back().map(|exec| signed(exec.start));
-    let soon = |zero: &&i64| began.is_some_and(|began| zero.abs_diff(began) <= SOON);
+    let soon = |zero: &&i64| began.is_some_and(|began| zero.abs_diff(began) <= SOON_START);
     let at_its_start: Vec<i64> = zeros.iter().filter(soon).copied().collect();
     let Some(zero) = most_frequent(at_its_start).or_else(|| most_frequent(zeros)) else {
         return found;
@@ -112,7 +112,7 @@ pub fn align(
         let around = left.iter().skip(first).copied();
         let around =
             around.take_while(|ix| life(*ix).0 <= from.saturating_add_unsigned(LATE_UNNAMED));
-        let around = around.take(NEAR);
+        let around = around.take(MOST_COMPARED);
         let near = around.filter(|ix| distance(*ix, span) <= LATE_UNNAMED);
         let near: Vec<ProcessIx> = near.collect();
         for ix in &near {
@@ -133,8 +133,8 @@ pub fn align(
 }
 
 /// The start time on which most of the given times agree: the middle of the largest group of times that differ from
-/// each other by at most `SAME` nanoseconds. If several groups are equally large, the group with the earliest times
-/// counts.
+/// each other by at most `SAME_START` nanoseconds. If several groups are equally large, the group with the earliest
+/// times counts.
 pub fn most_frequent(mut values: Vec<i64>) -> Option<i64> {
     values.sort_unstable();
     let mut best: &[i64] = &[];
@@ -143,7 +143,7 @@ pub fn most_frequent(mut values: Vec<i64>) -> Option<i64> {
         let value = values.get(last)?;
         while values
             .get(first)
-            .is_some_and(|first| value.abs_diff(*first) > SAME)
+            .is_some_and(|first| value.abs_diff(*first) > SAME_START)
         {
             first += 1;
         }

@@ -33,14 +33,14 @@ use super::lookup::{base, names, signed, Lookup, Placed};
 use super::notes::ImportNote;
 use active::Active;
 use own::OwnProcesses;
-use placer::{Placer, WORK};
+use placer::{Placer, MOST_PLACES};
 use proof::find_doubts;
 pub use report::{Attributes, Case, Date, Report, Suite, TestResult};
 use tr_insight::steps::Steps;
 
 /// The time stamp of a written file can be too early by at most this much, in nanoseconds, because file systems use a
 /// clock that advances only once in each tick of the kernel. A tick is at most 10 ms (CONFIG_HZ=100).
-const COARSE: i64 = 10_000_000;
+const COARSE_CLOCK: i64 = 10_000_000;
 /// The longest time in nanoseconds from the end of the last test until a runner has written its report. The right time
 /// zone is found by this limit, so the limit must be much less than the difference between two zones. A guess: the
 /// nearest zones are 15 minutes apart.
@@ -52,10 +52,10 @@ impl Report {
     /// of a process names the test, the test has this process of its own. Otherwise the test is placed at its time
     /// under the process that ran the suite. `written` is the time at which the report was written, in ns since 1970.
     pub(super) fn place(&self, path: &[u8], written: Option<i64>, lookup: &Lookup<'_>) -> Placed {
-        let written = written.map(|time| lookup.time(time).saturating_add(COARSE));
+        let written = written.map(|time| lookup.time(time).saturating_add(COARSE_CLOCK));
         // A report file that was written outside of the recorded time is a copy, so the file's time says nothing about
         // when the runner wrote the report.
-        let is_inside = |time: &i64| !lookup.is_outside(time.saturating_sub(COARSE), *time);
+        let is_inside = |time: &i64| !lookup.is_outside(time.saturating_sub(COARSE_CLOCK), *time);
         let written = written.filter(is_inside);
         let zone = self.zone(written, lookup);
         let runners = runners(path, lookup);
@@ -69,7 +69,7 @@ impl Report {
             facts: HashMap::new(),
             decided: HashSet::new(),
             others: Active::default(),
-            work: Cell::new(WORK),
+            work: Cell::new(MOST_PLACES),
             zone: zone.proven,
             ahead: zone.ahead,
             of_cases: None,

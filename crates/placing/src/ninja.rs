@@ -13,7 +13,7 @@ use super::lookup::{imported, signed, Lookup, Placed};
 
 /// The largest time in nanoseconds by which an output's modification time can be too early, because file systems have
 /// coarse clocks. FAT's resolution of 2 s is the coarsest; for network file systems this is a guess.
-const COARSE: i64 = 2_000_000_000;
+const COARSE_CLOCK: i64 = 2_000_000_000;
 
 /// The commands in a log of ninja, each with its outputs and times.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Log {
             let words = words(lookup, children);
             let named = |edge: &&Edge| edge.named(&words);
             let named: Vec<Vec<ProcessIx>> = left.iter().map(named).collect();
-            let begin = signed(analysis.process(ninja).start).saturating_sub(COARSE);
+            let begin = signed(analysis.process(ninja).start).saturating_sub(COARSE_CLOCK);
             let span = |edge: &&Edge| Span {
                 // The log also contains commands of earlier builds. If a command's output is older than this run of
                 // ninja, the command is only matched with a process whose command line names the output.

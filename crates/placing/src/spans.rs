@@ -16,12 +16,12 @@ use tr_programs::words;
 use super::lookup::{base, imported, names, program, Lookup, Placed};
 use super::notes::{ImportNote, WithoutProcess};
 use clock::Moments;
-use tr_insight::recordings::imports::TOLERATED;
+use tr_insight::recordings::imports::TOLERATED_PART;
 
 pub use clock::Clock;
 
 /// The largest number of processes that are tried for one pid in an imported file. A bound of the work.
-const TRIED: usize = 1_000;
+const MOST_TRIED: usize = 1_000;
 
 /// The largest number of words of one span that are searched for in command lines. A bound of the work.
 pub const WORDS: usize = 8;
@@ -202,7 +202,7 @@ impl Spans {
             ends.iter().any(|end| names(process, &[stem, end].concat()))
         };
         let with_pid = lookup.with_pid(pid).iter().copied();
-        let mut with_pid: Vec<ProcessIx> = with_pid.filter(lived).take(TRIED).collect();
+        let mut with_pid: Vec<ProcessIx> = with_pid.filter(lived).take(MOST_TRIED).collect();
         if with_pid.len() > 1 && self.is_compilation {
             with_pid.retain(named);
         }
@@ -227,7 +227,7 @@ impl Spans {
     fn inherit(&self, owners: &mut [Option<Owner>]) {
         // The file can list a parent span after its child spans, so several rounds are needed. In each round, the
         // process of a span reaches descendants of this span that are at least one level further down.
-        for _ in 0..TRIED {
+        for _ in 0..MOST_TRIED {
             let mut has_changed = false;
             for (at, span) in self.spans.iter().enumerate() {
                 let parent = span.parent.and_then(|parent| owners.get(parent).copied());
@@ -281,7 +281,7 @@ impl Spans {
                 continue;
             };
             let error = moments.error();
-            let is_off = error > to.since(from) / TOLERATED;
+            let is_off = error > to.since(from) / TOLERATED_PART;
             let other = span.tid.filter(|tid| Some(*tid) != span.pid);
             all.push(Imported {
                 thread: other.and_then(|tid| lookup.thread(owner.process, tid)),

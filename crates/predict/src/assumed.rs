@@ -1,6 +1,6 @@
 //! Writes the assumptions of a forecast as sentences.
 
-use super::predictor::{Predictor, COLD};
+use super::predictor::{Predictor, COLD_CACHES};
 
 impl Predictor {
     pub(super) fn assumed(&self) -> Vec<String> {
@@ -123,7 +123,7 @@ impl Predictor {
         other.push(format!("waits for {same} last as long"));
         other.push(work.to_owned());
         if self.schedule.has_large() {
-            let (least, likely, most) = COLD;
+            let (least, likely, most) = COLD_CACHES;
             other.push(format!(
                 "while tasks are in run queues, that of processes with more than 8 MiB takes {} % more ({} to {} %), for others' use of the caches",
                 likely / 10, least / 10, most / 10,

@@ -32,7 +32,7 @@ pub(super) struct ChangeSet {
 }
 
 /// The indices of the three cases of a forecast's changes: at best, probably, at worst.
-const ALL: &[usize] = &[0, 1, 2];
+const ALL_CASES: &[usize] = &[0, 1, 2];
 
 impl ChangeSet {
     /// Adds a change of the simulated run to the list: of the work or waits that `time` describes, only `remains`
@@ -139,11 +139,11 @@ pub(super) fn changes(facts: &BuildFacts<'_>, wanted: &Wanted) -> Result<ChangeS
         if of.is_empty() {
             return Err(NoForecast::NoMatch(format!("--faster {name}")));
         }
-        made.add(Without::work(facts.set(of)), factor(*by), ALL);
+        made.add(Without::work(facts.set(of)), factor(*by), ALL_CASES);
     }
     for regex in &wanted.without {
         let of = matching(facts, regex, "--without")?;
-        made.add(whole(facts.below(&of)), 0, ALL);
+        made.add(whole(facts.below(&of)), 0, ALL_CASES);
     }
     for (regex, share) in &wanted.cached {
         let mut of = matching(facts, regex, "--cached")?;
@@ -174,7 +174,7 @@ pub(super) fn changes(facts: &BuildFacts<'_>, wanted: &Wanted) -> Result<ChangeS
                 of: None,
             },
             factor(by),
-            ALL,
+            ALL_CASES,
         );
     }
     if let Some(shards) = wanted.shards {

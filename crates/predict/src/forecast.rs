@@ -153,7 +153,7 @@ pub enum NoForecast {
 /// the work.
 pub const MOST_CPUS: u64 = 64;
 /// The largest number of parts of the critical path that a forecast prints.
-const PARTS: usize = 6;
+const MOST_PARTS: usize = 6;
 /// The largest width of the recorded command in a forecast's warning, in columns.
 const COMMAND: usize = 60;
 
@@ -224,7 +224,7 @@ pub(crate) fn parts(analysis: &Analysis, done: &Done) -> Vec<ProgramOnPath> {
     });
     let mut parts: Vec<ProgramOnPath> = parts.collect();
     parts.sort_by(|a, b| (b.ns, &a.name).cmp(&(a.ns, &b.name)));
-    parts.truncate(PARTS);
+    parts.truncate(MOST_PARTS);
     parts
 }
 

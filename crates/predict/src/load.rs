@@ -67,7 +67,7 @@ pub(crate) fn loads(
     let counted = busy_processes(&facts.analysis.others.outside);
     let near = counted.filter(|counted| is_near(*counted, others));
     let tasks = load(near.unwrap_or(others), false);
-    if others < BESIDE {
+    if others < LEAST_BESIDE {
         return (tasks, None);
     }
     let groups = load(fitted(true), true);
@@ -89,23 +89,23 @@ enum Division {
 
 /// The smallest load of other tasks (in thousandths of a task that never sleeps) for which forecasts take into account
 /// how the kernel divides the CPUs. A guess: less than a quarter of a task hardly matters.
-pub(crate) const BESIDE: u64 = 250;
-/// A recording shows how the kernel divides the CPUs only if it shows the division for at least a fifth (1/`SHOWN`) of
-/// the recorded time. A guess: a shorter time consists of only a few time slices.
-const SHOWN: u64 = 5;
+pub(crate) const LEAST_BESIDE: u64 = 250;
+/// A recording shows how the kernel divides the CPUs only if it shows the division for at least a fifth
+/// (1/`SHOWN_PART`) of the recorded time. A guess: a shorter time consists of only a few time slices.
+const SHOWN_PART: u64 = 5;
 /// The kernel may divide the CPUs in two ways: among tasks, or among groups of tasks. A recording shows the way only
-/// if one way gives the run less CPU time than the other way by more than an eighth (1/`DIFFER`). Measured for four
-/// tasks beside two loops on two CPUs: the four tasks got 1.28 to 1.36 CPUs if the kernel divided the CPUs among
+/// if one way gives the run less CPU time than the other way by more than an eighth (1/`DIFFERENT_PART`). Measured for
+/// four tasks beside two loops on two CPUs: the four tasks got 1.28 to 1.36 CPUs if the kernel divided the CPUs among
 /// tasks, and from 1.0 to 1.08 CPUs if it divided them among groups.
-const DIFFER: u64 = 8;
-/// If a process outside of the run was seen in the first and in the last quarter (1/`ENDS`) of the time in which such
-/// processes were seen, it counts as present all the time. A guess: a short process, such as a compiler of another
+const DIFFERENT_PART: u64 = 8;
+/// If a process outside of the run was seen in the first and in the last quarter (1/`END_PART`) of the time in which
+/// such processes were seen, it counts as present all the time. A guess: a short process, such as a compiler of another
 /// build, ends before the last quarter.
-const ENDS: u64 = 4;
-/// A process outside of the run counts as busy if it has at least a quarter (1/`PART`) of the CPU time of the busiest
-/// such process. A guess: two programs that never sleep can get unequal CPU times, because one of them may stay on a
-/// CPU that no task of the run wants.
-const PART: u64 = 4;
+const END_PART: u64 = 4;
+/// A process outside of the run counts as busy if it has at least a quarter (1/`BUSY_PART`) of the CPU time of the
+/// busiest such process. A guess: two programs that never sleep can get unequal CPU times, because one of them may stay
+/// on a CPU that no task of the run wants.
+const BUSY_PART: u64 = 4;
 
 /// The CPU time in ns of a process outside of the run, with the first and the last time at which it had a CPU.
 #[derive(Clone, Copy, Debug)]
@@ -152,19 +152,19 @@ fn busy_processes(outside: &Outside) -> Option<u64> {
     }
     for sum in outside.sums.values().flatten() {
         let rest = sum.others.rest_us.saturating_mul(1000);
-        add(SEVERAL, rest, sum.from, sum.to);
+        add(SEVERAL_PROCESSES, rest, sum.from, sum.to);
         for share in &sum.others.shares {
             let ns = share.us.saturating_mul(1000);
             add(share.tgid, ns, sum.from, sum.to);
         }
     }
-    let several = busy.remove(&SEVERAL).map_or(0, |of| of.ns);
+    let several = busy.remove(&SEVERAL_PROCESSES).map_or(0, |of| of.ns);
     let from = busy.values().map(|of| of.first).min()?;
     let to = busy.values().map(|of| of.last).max()?;
-    let end = to.since(from) / ENDS;
+    let end = to.since(from) / END_PART;
     busy.retain(|_, of| of.first.since(from) <= end && to.since(of.last) <= end);
     let most = busy.values().map(|of| of.ns).max()?;
-    busy.retain(|_, of| of.ns >= most / PART);
+    busy.retain(|_, of| of.ns >= most / BUSY_PART);
     let sum = busy.values().map(|of| of.ns);
     let sum = sum.fold(0, u64::saturating_add);
     let named = all.saturating_sub(several);
@@ -173,7 +173,7 @@ fn busy_processes(outside: &Outside) -> Option<u64> {
 }
 
 /// The pid that stands for several processes outside of the run whose CPU time the recording has only as a sum.
-const SEVERAL: Tgid = Tgid(0);
+const SEVERAL_PROCESSES: Tgid = Tgid(0);
 
 /// Whether the counted number of busy processes outside of the run agrees with the load that explains the recorded
 /// time. They agree if they differ by at most half of the smaller one. A guess: the two differ by more if the processes
@@ -250,7 +250,7 @@ fn divided(levels: &[Level], cpus: u64, others: u64, wall: u64) -> Option<Divisi
         let [among_tasks, one_share] = [among_tasks, one_share].map(|ns| share(ns, 1000, all));
         let got = share(level.on_cpu, 1000, level.ns);
         let (less, more) = (among_tasks.min(one_share), among_tasks.max(one_share));
-        if more - less <= more / DIFFER {
+        if more - less <= more / DIFFERENT_PART {
             continue;
         }
         // The variable `got` has the CPUs that the run got in the recording; `less` and `more` are the CPUs that it
@@ -267,7 +267,7 @@ fn divided(levels: &[Level], cpus: u64, others: u64, wall: u64) -> Option<Divisi
         // a CPU for itself only after the kernel has moved the other tasks away, and may get less until then.
     }
     let shown = for_groups.max(for_tasks);
-    (shown > 0 && shown.saturating_mul(SHOWN) >= wall).then_some(if for_groups > for_tasks {
+    (shown > 0 && shown.saturating_mul(SHOWN_PART) >= wall).then_some(if for_groups > for_tasks {
         Division::Groups
     } else {
         Division::Tasks

@@ -17,13 +17,13 @@ use tr_report::html;
 use tr_text::{escape, json, units};
 
 /// The largest number of processes that the forecast's page draws, so that 64 schedules fit into it.
-const DRAWN: usize = 120;
+const DRAWN_PROCESSES: usize = 120;
 /// The unit of the times of bars in the forecast's page, in ns. It is part of the layout of the page's data.
 const UNIT: u64 = 1000;
 /// The forecast's page draws a process that starts other processes only if the process does much work itself: it was on
-/// a CPU for at least a tenth (1/`WORKS`) of its wall time, or has at least a tenth of the run's CPU time. A guess: a
-/// process with less CPU time mostly waits for the processes that it starts.
-const WORKS: u64 = 10;
+/// a CPU for at least a tenth (1/`WORKING_PART`) of its wall time, or has at least a tenth of the run's CPU time. A
+/// guess: a process with less CPU time mostly waits for the processes that it starts.
+const WORKING_PART: u64 = 10;
 
 /// The interactive page of a forecast as HTML. It draws the longest processes as bars.
 pub fn page(
@@ -98,7 +98,7 @@ struct Run {
 impl Schedules {
     fn new(predictor: &Predictor, analysis: &Analysis, start: (u64, Option<u64>)) -> Schedules {
         let unit = UNIT;
-        let drawn = drawn(predictor, analysis, DRAWN);
+        let drawn = drawn(predictor, analysis, DRAWN_PROCESSES);
         let grid = grid(predictor, start.0, start.1);
         let runs = grid.into_par_iter();
         let runs = runs.map(|(cpus, jobs)| run(predictor, analysis, &drawn, unit, cpus, jobs));
@@ -132,15 +132,15 @@ impl Schedules {
 }
 
 /// The processes of the recorded run that the forecast's page draws, in the order of their starts: the `most` longest
-/// of those that start no others or do much work themselves ([`WORKS`]).
+/// of those that start no others or do much work themselves ([`WORKING_PART`]).
 fn drawn(predictor: &Predictor, analysis: &Analysis, most: usize) -> Vec<ProcessIx> {
     let on_cpu = |ix: &ProcessIx| analysis.process(*ix).times.on_cpu;
     let work = predictor.own.iter().map(on_cpu);
     let work = work.fold(0, u64::saturating_add);
     let shown = |ix: &ProcessIx| {
         let process = analysis.process(*ix);
-        let is_large = work > 0 && on_cpu(ix) >= work / WORKS;
-        let works = on_cpu(ix) > 0 && on_cpu(ix) >= process.wall() / WORKS;
+        let is_large = work > 0 && on_cpu(ix) >= work / WORKING_PART;
+        let works = on_cpu(ix) > 0 && on_cpu(ix) >= process.wall() / WORKING_PART;
         is_large || works || process.children.is_empty()
     };
     let own = predictor.own.iter().copied();

@@ -10,7 +10,7 @@ use tr_analyze::schedule::{Changes, Done, Effect, Machine, Schedule, PERIOD};
 use tr_format::event::Ktime;
 
 use tr_advice::depends;
-use tr_advice::facts::{BuildFacts, STRAY};
+use tr_advice::facts::{BuildFacts, STRAY_PART};
 use tr_insight::resources::size::{self, HeldMemory};
 use tr_insight::Recording;
 
@@ -19,7 +19,7 @@ use tr_text::units;
 use crate::forecast::{
     parts, totals, warnings, Forecast, Interval, Knee, NoForecast, Row, Wanted, MOST_CPUS,
 };
-use crate::load::{self, Load, BESIDE};
+use crate::load::{self, Load, LEAST_BESIDE};
 use crate::{changes, render, shards};
 
 /// The simulation of a recorded run with the changes that the user requests. It can be run for any
@@ -62,7 +62,7 @@ pub struct Predictor {
 
 /// A forecast of a run beside other tasks is too wide to be useful if its upper bound is more than this many times its
 /// lower bound. A guess: such forecasts are printed with the note that they say little.
-const WIDE: u64 = 3;
+const WIDE_FACTOR: u64 = 3;
 
 /// The sentence which says that the recording does not allow a narrow forecast, because other tasks used the CPUs
 /// beside the recorded run. `what` names the forecasts that the sentence is about.
@@ -106,7 +106,7 @@ impl Predictor {
         let own = analysis.process_ids().filter(|ix| facts.own.has(*ix));
         let own: BTreeSet<ProcessIx> = own.collect();
         let same = Machine {
-            cold: COLD.1,
+            cold: COLD_CACHES.1,
             ..Machine::of(facts.cpus)
         };
         let replay = schedule.simulate(same, 0, Effect::Likely);
@@ -173,7 +173,7 @@ impl Predictor {
             planned: self.wanted.longest_first || self.starts_more(cpus),
             jobs,
             longest_first: self.wanted.longest_first,
-            cold: COLD.1,
+            cold: COLD_CACHES.1,
             ..Machine::of(cpus)
         }
     }
@@ -289,7 +289,7 @@ impl Predictor {
 
     /// Whether tasks outside of the run use so much of the CPUs that it matters how the kernel divides them.
     pub(crate) fn is_beside(&self) -> bool {
-        self.load.others >= BESIDE
+        self.load.others >= LEAST_BESIDE
     }
 
     /// Whether the user requests a forecast for a run that differs from the recorded one in its work, its order or its
@@ -385,7 +385,7 @@ impl Predictor {
 
     /// Whether a forecast's interval is too wide to be useful because of other tasks beside the run.
     pub(crate) fn is_wide(&self, wall: &Interval) -> bool {
-        self.is_beside() && wall.low.saturating_mul(WIDE) < wall.high
+        self.is_beside() && wall.low.saturating_mul(WIDE_FACTOR) < wall.high
     }
 
     /// A sentence which says by how much the simulation of the recorded run differs from the recording; `None` if the
@@ -402,7 +402,7 @@ impl Predictor {
     /// on others, how much CPU time shared caches cost, and chance in the order of jobs and in the shares of the CPUs.
     fn bounds(&self, machine: Machine, done: &Done) -> (u64, u64) {
         let (mut low, mut high) = (u64::MAX, 0);
-        let (least, _, most) = COLD;
+        let (least, _, most) = COLD_CACHES;
         let costs = if self.schedule.has_large() {
             vec![least, most]
         } else {
@@ -414,7 +414,7 @@ impl Predictor {
             high = high.max(self.slowest(machine, Effect::Worst).0.wall);
         }
         let chance = done.crowded || machine.planned || machine.jobs.is_some();
-        for shaken in (1..=SHAKEN).filter(|_| chance) {
+        for shaken in (1..=SHAKEN_RUNS).filter(|_| chance) {
             let machine = Machine { shaken, ..machine };
             let (shaken, _) = self.slowest(machine, Effect::Likely);
             // In this simulated run, the lengths of all work are changed at random, which also changes their sum. In a
@@ -476,9 +476,9 @@ impl Predictor {
         let own = if self.wanted.alone {
             // This forecast, and so its simulated time, is for a run without other tasks. The recorded time may be
             // beside other tasks, so `off` does not show an error of the simulation and is not added.
-            BASE
+            BASE_ERROR
         } else {
-            BASE + off / 2
+            BASE_ERROR + off / 2
         };
         // The forecast assumes that tasks outside of the run use the CPUs as much as in the recording. This may be
         // wrong, so the error grows with their load.
@@ -489,7 +489,8 @@ impl Predictor {
         // The tasks that run at once share caches and cores. If their number changes, so does the CPU time.
         let occupancy = done.on_cpu.saturating_mul(1000) / done.wall.max(1);
         let change = occupancy.abs_diff(self.occupancy).saturating_mul(1000);
-        let shared = (change / occupancy.max(self.occupancy).max(1) * SHARED / 1000).min(SHARED);
+        let shared = (change / occupancy.max(self.occupancy).max(1) * SHARED_EFFECT / 1000)
+            .min(SHARED_EFFECT);
         let (less, more) = if occupancy > self.occupancy {
             (0, shared)
         } else {
@@ -502,12 +503,12 @@ impl Predictor {
         };
         // In a recording on one CPU, no process had to move to the caches of another CPU.
         let moved = if self.one_cpu && cpus > 1 {
-            let starts = (self.own.len() as u64).saturating_mul(MOVED);
+            let starts = (self.own.len() as u64).saturating_mul(MOVED_TIME);
             starts.saturating_mul(1000) / self.recorded.max(1)
         } else {
             0
         };
-        let shared = if self.shared { SERVER } else { 0 };
+        let shared = if self.shared { SERVER_ERROR } else { 0 };
         let least = own + others + less + beside_less + shared;
         let most = own + others + more + held + beside_more + shared + moved.min(MOST_MOVED);
         (least.min(900), most)
@@ -592,28 +593,28 @@ impl Predictor {
 const SHORT_RUN: u64 = 100_000_000;
 /// The smallest error that every forecast is assumed to have, in thousandths of its time. A guess; `predict.py`
 /// compares the intervals with real runs.
-const BASE: u64 = 50;
+const BASE_ERROR: u64 = 50;
 /// The largest difference between a recorded run and its simulation that likely times take into account, in
 /// thousandths. A guess: a run that differs by more is forecast as if it differed by this much.
 const MOST_OFF: u64 = 300;
 /// The extra CPU time of large processes, in thousandths of their work, if other tasks use the CPU's caches while they
 /// wait: least, likely and most. In 118 real runs, compilations that shared a CPU took 5 to 25 % more CPU time, and
 /// loops that use no memory took no more.
-pub(crate) const COLD: (u64, u64, u64) = (0, 90, 250);
+pub(crate) const COLD_CACHES: (u64, u64, u64) = (0, 90, 250);
 /// The number of simulated runs with randomly changed lengths of work, which show how much of a forecast depends on
 /// chance. A guess: each further run makes the forecast slower.
-const SHAKEN: u64 = 6;
+const SHAKEN_RUNS: u64 = 6;
 /// The largest effect on a run's time, in thousandths, of tasks that share caches and cores. A guess.
-const SHARED: u64 = 100;
+const SHARED_EFFECT: u64 = 100;
 /// The largest additional CPU time in ns of a process that starts on another CPU than its parent's. `MOST_MOVED`
 /// limits the sum in a run, in thousandths. Measured: hello-configure has 4,280 processes and took 13 % longer on two
 /// CPUs than on one: 0.25 ms for each process; zlib-configure with 121 processes took 18 % longer.
-const MOVED: u64 = 250_000;
+const MOVED_TIME: u64 = 250_000;
 const MOST_MOVED: u64 = 250;
 /// The error of a forecast, in thousandths of its time, that is assumed if a server process (such as sccache's) works
 /// for the run and for other tasks, because the server may answer requests in another order. With this value, the
 /// intervals of sccache's builds (pkgconf-ninja) contain their real times.
-const SERVER: u64 = 200;
+const SERVER_ERROR: u64 = 200;
 
 /// The recorded time in ns without the time for which a CPU quota throttled the run. The result is at least the
 /// simulated time `replayed`, or the recorded time if that is less.
@@ -638,12 +639,12 @@ fn used(facts: &BuildFacts<'_>, path: &CriticalPath) -> u64 {
     running.max().unwrap_or(1) as u64
 }
 
-/// Whether all CPU time of the recorded run was on one CPU, apart from the small part that [`STRAY`] allows.
+/// Whether all CPU time of the recorded run was on one CPU, apart from the small part that [`STRAY_PART`] allows.
 fn is_on_one_cpu(facts: &BuildFacts<'_>) -> bool {
     let by_cpu = facts.on_cpus(|_| true);
     let all = by_cpu.values().copied().fold(0, u64::saturating_add);
     let most = by_cpu.values().max().copied().unwrap_or(0);
-    all > 0 && all.saturating_sub(most) <= all / STRAY
+    all > 0 && all.saturating_sub(most) <= all / STRAY_PART
 }
 
 #[cfg(test)]

@@ -4,14 +4,14 @@
 use crate::command_line::program_of_args;
 
 /// The names of linters and type checkers, separated by spaces. These programs write no files
-/// unless an option of [`WRITES`] is given.
+/// unless an option of [`WRITE_OPTIONS`] is given.
 const LINTERS: &str = "ansible-lint bandit checkstyle clang-tidy codespell cppcheck dockerfilelint eslint flake8 golangci-lint \
     hadolint htmlhint jshint jsonlint luacheck markdownlint mypy phpcs phpstan psalm pycodestyle pydocstyle pyflakes pylint \
     pyright rubocop shellcheck standard staticcheck stylelint tflint vulture xmllint yamllint";
 
 /// The options of linters and type checkers (`--fix`, …) that let them write their findings to a
 /// file or change the files that they check.
-const WRITES: [&[u8]; 8] = [
+const WRITE_OPTIONS: [&[u8]; 8] = [
     b"--fix",
     b"--fix-errors",
     b"-fix",
@@ -24,7 +24,7 @@ const WRITES: [&[u8]; 8] = [
 
 /// Programs, such as `black`, that only check files and write none if one of the listed options is
 /// given (`--check`).
-const LOOKING: [(&str, &[&[u8]]); 12] = [
+const CHECK_OPTIONS: [(&str, &[&[u8]]); 12] = [
     ("bash", &[b"-n"]),
     ("black", &[b"--check"]),
     ("gofmt", &[b"-l", b"-d"]),
@@ -52,7 +52,7 @@ pub fn only_checks(args: &[&[u8]]) -> bool {
         std::str::from_utf8(base).ok()
     });
     let looks = |name: &str| {
-        let options = LOOKING.iter().filter(|(program, _)| *program == name);
+        let options = CHECK_OPTIONS.iter().filter(|(program, _)| *program == name);
         options
             .flat_map(|(_, options)| options.iter())
             .any(|option| has(option))
@@ -60,7 +60,7 @@ pub fn only_checks(args: &[&[u8]]) -> bool {
     let is_linter =
         name.is_some_and(|name| LINTERS.split_whitespace().any(|linter| linter == name));
     let looks = first.is_some_and(looks) || name.is_some_and(looks);
-    (is_linter || looks) && !WRITES.iter().any(|option| has(option))
+    (is_linter || looks) && !WRITE_OPTIONS.iter().any(|option| has(option))
 }
 
 #[cfg(test)]

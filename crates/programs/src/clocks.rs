@@ -4,11 +4,11 @@
 use crate::command_line::program_of_args;
 
 /// The names of programs that always measure for a set time, separated by spaces.
-const ALWAYS: &str =
+const ALWAYS_TIMED: &str =
     "fio hey iperf iperf3 k6 locust oha siege stress stress-ng sysbench vegeta wrk wrk2";
 
 /// Programs that measure for a set time, or at a set rate, if one of the listed options is given.
-const WITH: [(&str, &[&str]); 3] = [
+const TIMED_OPTIONS: [(&str, &[&str]); 3] = [
     ("ab", &["-t"]),
     ("pgbench", &["-R", "--rate", "-T", "--time"]),
     ("redis-benchmark", &["--rps"]),
@@ -33,8 +33,8 @@ pub fn measures_by_clock(args: &[&[u8]]) -> bool {
         let mut args = args.iter().skip(1);
         args.any(|arg| options.iter().any(|option| gives(arg, option)))
     };
-    let with = WITH.iter().filter(|(known, _)| *known == name);
-    ALWAYS.split(' ').any(|known| known == name)
+    let with = TIMED_OPTIONS.iter().filter(|(known, _)| *known == name);
+    ALWAYS_TIMED.split(' ').any(|known| known == name)
         || with.into_iter().any(|(_, options)| has(options))
         || has(&OF_TESTS)
 }

@@ -325,13 +325,13 @@ fn run(args: &[&[u8]], script: &Script, nested: u8, ask: Ask) -> Description {
 }
 
 /// The text of a script as the label of a process shows it: on one line, in quotes. The label for people has at most
-/// [`TEXT`] columns of it. Machine formats have the whole text, but at most [`phrase::LONGEST`] bytes, because many
-/// processes can have the same script.
+/// [`TEXT`] columns of it. Machine formats have the whole text, but at most [`phrase::LONGEST_NAME`] bytes, because
+/// many processes can have the same script.
 fn script_word(script: &[u8], ask: Ask) -> String {
     let is_whole = matches!(ask, Ask::WholeLabel);
     // More of the text is read than the label keeps, so that the label shows by an ellipsis that the text continues.
     let most = if is_whole {
-        2 * phrase::LONGEST
+        2 * phrase::LONGEST_NAME
     } else {
         4 * TEXT * 4
     };
@@ -592,7 +592,7 @@ mod tests {
             assert_eq!(short, quoted(&units::shorten(&text, TEXT)));
             let whole = whole_label_of(&argv, &comm, true);
             assert_eq!(whole, quoted(&phrase::bounded(&text)) + " (forked)");
-            assert!(whole.len() < 2 * phrase::LONGEST);
+            assert!(whole.len() < 2 * phrase::LONGEST_NAME);
             let args: Vec<&[u8]> = argv.args().collect();
             let portable = portable_label(&args);
             assert_eq!(portable.short(), short);

@@ -10,14 +10,15 @@ use crate::words::{has, is_source};
 
 /// The options of compiler drivers (gcc, clang, nvcc) whose value is the next argument, separated
 /// by spaces. Such a value is not a source file, even if it is named like one.
-const VALUED: &str = "-A -B -D -F -G -I -J -L -MF -MJ -MQ -MT -T -U -Xarch_device -Xarch_host -Xassembler -Xclang \
-                      -Xcompiler -Xcuda-fatbinary -Xcuda-ptxas -Xlinker -Xpreprocessor -Xptxas -arch -aux-info \
-                      -bundle_loader -ccbin -cxx-isystem -dumpbase -dumpbase-ext -dumpdir -framework -gencode \
-                      -idirafter -iframework -imacros -imultilib -include -include-pch -iprefix -iquote -isysroot \
-                      -isystem -ivfsoverlay -iwithprefix -iwithprefixbefore -iwithsysroot -l -mllvm -o \
-                      -resource-dir -rpath -rpath-link -target -u -wrapper -x -z --assembler-options \
-                      --compiler-options --config --linker-options --options-file --output --param --sysroot \
-                      --serialize-diagnostics --target";
+const VALUED_OPTIONS: &str =
+    "-A -B -D -F -G -I -J -L -MF -MJ -MQ -MT -T -U -Xarch_device -Xarch_host -Xassembler -Xclang \
+     -Xcompiler -Xcuda-fatbinary -Xcuda-ptxas -Xlinker -Xpreprocessor -Xptxas -arch -aux-info \
+     -bundle_loader -ccbin -cxx-isystem -dumpbase -dumpbase-ext -dumpdir -framework -gencode \
+     -idirafter -iframework -imacros -imultilib -include -include-pch -iprefix -iquote -isysroot \
+     -isystem -ivfsoverlay -iwithprefix -iwithprefixbefore -iwithsysroot -l -mllvm -o \
+     -resource-dir -rpath -rpath-link -target -u -wrapper -x -z --assembler-options \
+     --compiler-options --config --linker-options --options-file --output --param --sysroot \
+     --serialize-diagnostics --target";
 
 /// The options with which a compiler driver makes no object file from a source: it only preprocesses, checks the
 /// syntax, lists dependencies or prints facts, or it runs one internal pass (`-cc1`). Separated by spaces.
@@ -105,7 +106,7 @@ impl<'a> Compilation<'a> {
         let mut at = 1;
         while let Some(arg) = args.get(at).copied() {
             let value = args.get(at + 1).copied();
-            let valued = has(VALUED, arg);
+            let valued = has(VALUED_OPTIONS, arg);
             match arg {
                 b"-c" | b"--compile" | b"-dc" | b"--device-c" => found.stage = Stage::Object,
                 b"-S" | b"--assemble" => found.stage = Stage::Assembly,

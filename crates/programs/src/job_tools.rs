@@ -8,7 +8,8 @@ pub const KEEPS_GOING: &str = "--keep-going --no-fail-fast --continue --workspac
 
 /// The long options with which make runs no recipe: it only prints, answers by its exit status (`--question`) or marks
 /// files as up to date (`--touch`). Separated by spaces.
-pub const ASKS: &str = "--dry-run --just-print --print-data-base --question --recon --touch";
+pub const ASKING_OPTIONS: &str =
+    "--dry-run --just-print --print-data-base --question --recon --touch";
 
 /// How a build tool such as make or ninja runs several jobs at once: its options for the number of
 /// jobs, and the order in which it starts them.

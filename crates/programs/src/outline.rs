@@ -27,13 +27,13 @@ pub use options::{Options, Setting};
 pub use sources::{sourced_files, KnownFile};
 pub use tree::{
     Arm, Assignment, CaseArm, Command, CommandIx, ForLoop, Function, Link, Outline, SourcedFile,
-    StatusUsage, Substitution, Trap, Tree, LONGEST,
+    StatusUsage, Substitution, Trap, Tree, LONGEST_SCRIPT,
 };
 pub use values::without_values;
 pub use words::{Expansion, Word};
 
 impl Outline {
-    /// Reads the outline of a shell script. Only the first [`LONGEST`] bytes of a longer text are
+    /// Reads the outline of a shell script. Only the first [`LONGEST_SCRIPT`] bytes of a longer text are
     /// read.
     pub fn read(text: &[u8]) -> Outline {
         reader::read(text)

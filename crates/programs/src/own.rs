@@ -11,10 +11,10 @@ use tr_text::escape;
 use tr_text::phrase::Phrase;
 
 /// The largest size in bytes of the compiled regular expression of a user's step rule.
-const LARGEST: usize = 1 << 20;
+const LARGEST_EXPRESSION: usize = 1 << 20;
 /// The number of bytes at the beginning of a command line that are matched with the user's step
 /// rules.
-const SEEN: usize = 4096;
+const SEEN_BYTES: usize = 4096;
 /// The longest name for people, in columns, of a step that a user's rule names. JSON, CSV and other machine formats
 /// have the whole name.
 const WIDTH: usize = 120;
@@ -48,7 +48,10 @@ impl OwnRule {
             return Err(format!("the name or the pattern is empty: {HOW}"));
         }
         let mut builder = RegexBuilder::new(pattern);
-        let compiled = builder.size_limit(LARGEST).dfa_size_limit(LARGEST).build();
+        let compiled = builder
+            .size_limit(LARGEST_EXPRESSION)
+            .dfa_size_limit(LARGEST_EXPRESSION)
+            .build();
         Ok(OwnRule {
             kind,
             name: name.to_owned(),
@@ -105,7 +108,7 @@ fn by(rules: &[OwnRule], args: &[&[u8]]) -> Option<FoundStep> {
         return None;
     }
     let mut line = args.join(&b' ');
-    line.truncate(SEEN);
+    line.truncate(SEEN_BYTES);
     let line = String::from_utf8_lossy(&line);
     rules.iter().find_map(|rule| rule.step(&line))
 }
@@ -157,9 +160,9 @@ mod tests {
             assert_eq!(named(&rules, line).as_deref(), want, "{line}");
         }
         assert_eq!(named(&[], "make"), None);
-        // Text after the first `SEEN` bytes is not matched. The name of a step has the matched text unchanged, even if
-        // it contains control characters.
-        let long = format!("x {}end", "a".repeat(SEEN));
+        // Text after the first `SEEN_BYTES` bytes is not matched. The name of a step has the matched text unchanged,
+        // even if it contains control characters.
+        let long = format!("x {}end", "a".repeat(SEEN_BYTES));
         assert_eq!(named(&["x=end"], &long), None);
         assert_eq!(
             named(&["$1=(?s)^x (.*)"], "x a\x1b[1m").as_deref(),

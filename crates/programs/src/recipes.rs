@@ -20,12 +20,13 @@ const WIDTH: usize = 60;
 
 /// The names of commands that only prepare something or print, separated by spaces. A recipe of make is named after
 /// such a command only if the recipe has no other command and writes no file.
-const PREPARE: &str = ". : [ [[ break case cd continue done echo esac exit export false fi for function local mkdir printf \
-                       read return rm select set shift source test trap true ulimit umask unset wait";
+const PREPARING_COMMANDS: &str =
+    ". : [ [[ break case cd continue done echo esac exit export false fi for function local mkdir printf \
+     read return rm select set shift source test trap true ulimit umask unset wait";
 
 /// The words that can stand before the actual command in a recipe of make, because they belong to
 /// the shell's language or run the command (`env`); separated by spaces.
-const BEFORE: &str = "! command do elif else env exec if then time until while {";
+const WORDS_BEFORE: &str = "! command do elif else env exec if then time until while {";
 
 /// A command in the shell script of a recipe that make or ninja runs.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -46,7 +47,12 @@ pub fn name(args: &[&[u8]]) -> Option<StepName> {
             output: None,
         }],
     };
-    let prepares = |command: &Command| command.words.first().is_none_or(|word| has(PREPARE, word));
+    let prepares = |command: &Command| {
+        command
+            .words
+            .first()
+            .is_none_or(|word| has(PREPARING_COMMANDS, word))
+    };
     let step = |command: &Command| rules::step(&slices(&command.words));
     let mut work = commands.iter().filter(|command| !prepares(command));
     if let Some(command) = work.clone().find(|command| step(command).is_none()) {
@@ -102,7 +108,7 @@ fn of_command(command: &Command) -> StepName {
 /// The commands in the shell script of a recipe, without the commands inside `$(…)`.
 fn commands(script: &[u8]) -> Vec<Command> {
     let outline = Outline::read(script);
-    let is_before = |word: &&Word| has(BEFORE, &word.text);
+    let is_before = |word: &&Word| has(WORDS_BEFORE, &word.text);
     let simple = outline.in_order().into_iter().take(MOST_COMMANDS);
     let simple = simple.map(|command| Command {
         words: command

@@ -171,16 +171,16 @@ fn ansible_module(line: &Line) -> Option<FoundStep> {
 
 /// The beginning of the names of directories in which Jenkins keeps the scripts of a job's steps. In such a name, a
 /// random number follows.
-const DURABLE: &str = "durable-";
+const DURABLE_PREFIX: &str = "durable-";
 
 fn jenkins(line: &Line) -> Option<FoundStep> {
     let mut parts = line.path.rsplit('/');
     let script = parts.next()?.starts_with("script.sh");
     let place = parts.next()?;
-    let id = place.strip_prefix(DURABLE)?;
+    let id = place.strip_prefix(DURABLE_PREFIX)?;
     let is_random = id.len() == 8 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
     script.then(|| FoundStep {
-        stable_name: is_random.then_some(DURABLE),
+        stable_name: is_random.then_some(DURABLE_PREFIX),
         ..FoundStep::new(StepKind::Job, escape::raw(place.as_bytes()))
     })
 }

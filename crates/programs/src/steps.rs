@@ -303,7 +303,7 @@ impl<'a> Mark<'a> {
     pub fn of(args: &[&'a [u8]]) -> Option<Mark<'a>> {
         let (program, rest) = args.split_first()?;
         let name = program.rsplit(|byte| *byte == b'/').next();
-        if name != Some(b"tr") && name != Some(called::SECOND.as_bytes()) {
+        if name != Some(b"tr") && name != Some(called::SECOND_NAME.as_bytes()) {
             return None;
         }
         match rest {

@@ -11,7 +11,7 @@ use crate::tools::Version;
 const GO_TOOLS: &str = "/pkg/tool/";
 
 /// The length in bytes of the longest version that is read from another tool's file.
-const LONGEST: usize = 32;
+const LONGEST_VERSION: usize = 32;
 
 /// A build tool and its version, such as gcc 12.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,7 +27,7 @@ impl ToolVersion {
         let is_version = |c: char| c.is_ascii_alphanumeric() || ".-+".contains(c);
         let end = text.find(|c| !is_version(c)).unwrap_or(text.len());
         let version = text.get(..end)?.to_owned();
-        let is_some = (1..=LONGEST).contains(&version.len());
+        let is_some = (1..=LONGEST_VERSION).contains(&version.len());
         is_some.then_some(ToolVersion { tool, version })
     }
 }
@@ -210,7 +210,7 @@ mod tests {
             read("1.96.0-nightly<td>").as_deref(),
             Some("1.96.0-nightly")
         );
-        for text in ["", "\u{1b}[1m8", &"1".repeat(LONGEST + 1)] {
+        for text in ["", "\u{1b}[1m8", &"1".repeat(LONGEST_VERSION + 1)] {
             assert_eq!(read(text), None, "{text}");
         }
     }

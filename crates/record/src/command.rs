@@ -158,7 +158,7 @@ fn terminal_takes_input() -> bool {
 
 /// The byte by which the recorder releases COMMAND's process and tells it to install the seccomp filter of
 /// [`listener`].
-const ANNOUNCE: [u8; 1] = *b"a";
+const ANNOUNCE_BYTE: [u8; 1] = *b"a";
 
 /// A child process that was forked for COMMAND, waits for its release and has not yet executed COMMAND.
 #[derive(Debug)]
@@ -230,7 +230,7 @@ fn await_release(go: &UnixStream) -> Result<bool, Errno> {
     loop {
         match nix::unistd::read(go, &mut byte) {
             Ok(0) => return Err(Errno::EPIPE),
-            Ok(_) => return Ok(byte == ANNOUNCE),
+            Ok(_) => return Ok(byte == ANNOUNCE_BYTE),
             Err(Errno::EINTR) => {}
             Err(errno) => return Err(errno),
         }
@@ -260,7 +260,7 @@ impl Stopped {
     /// Returns the listener for the announcements, if there is one.
     pub fn release_announcing(mut self) -> std::io::Result<(Running, Option<OwnedFd>)> {
         self.note();
-        if let Err(error) = self.release.write_all(&ANNOUNCE) {
+        if let Err(error) = self.release.write_all(&ANNOUNCE_BYTE) {
             self.abandon();
             return Err(error);
         }

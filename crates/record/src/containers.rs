@@ -16,7 +16,7 @@ use tr_format::container::Container;
 use tr_format::event::Exec;
 
 /// The size in bytes of the largest file of a runtime that is read. Larger files are ignored.
-const LONGEST: u64 = 4 << 20;
+const LARGEST_FILE: u64 = 4 << 20;
 /// The number of bytes after which ids, names and images of containers are cut.
 const NAME: usize = 255;
 
@@ -195,11 +195,11 @@ fn json(path: &Path) -> Option<Value> {
         .open(path)
         .ok()?;
     let meta = file.metadata().ok()?;
-    if !meta.is_file() || meta.len() > LONGEST {
+    if !meta.is_file() || meta.len() > LARGEST_FILE {
         return None;
     }
     let mut bytes = Vec::new();
-    file.take(LONGEST).read_to_end(&mut bytes).ok()?;
+    file.take(LARGEST_FILE).read_to_end(&mut bytes).ok()?;
     serde_json::from_slice(&bytes).ok()
 }
 

@@ -6,7 +6,7 @@ use nix::sys::statfs::{statfs, FsType, OVERLAYFS_SUPER_MAGIC, TMPFS_MAGIC};
 
 /// The types of file systems whose data is on this machine. The numbers are those of ext2 to ext4, xfs, btrfs, f2fs,
 /// bcachefs and ZFS.
-const LOCAL: [FsType; 8] = [
+const LOCAL_TYPES: [FsType; 8] = [
     TMPFS_MAGIC,
     OVERLAYFS_SUPER_MAGIC,
     FsType(0xef53),
@@ -37,7 +37,7 @@ impl FreeSpace {
             path: path.to_owned(),
             least: None,
         };
-        LOCAL.contains(&kind).then_some(space)
+        LOCAL_TYPES.contains(&kind).then_some(space)
     }
 
     /// Reads the free space of the file system, and remembers it if it is the least so far.
@@ -80,8 +80,8 @@ mod tests {
 
     #[test]
     fn no_other_machine_is_waited_for() {
-        assert!(!LOCAL.contains(&NFS_SUPER_MAGIC));
-        assert!(LOCAL.contains(&EXT4_SUPER_MAGIC));
+        assert!(!LOCAL_TYPES.contains(&NFS_SUPER_MAGIC));
+        assert!(LOCAL_TYPES.contains(&EXT4_SUPER_MAGIC));
         assert!(FreeSpace::of(Path::new("/proc")).is_none());
     }
 }

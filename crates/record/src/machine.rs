@@ -13,7 +13,7 @@ use crate::free_space::FreeSpace;
 use crate::host;
 
 /// The number of bytes that are read of each file with counters. All needed values are within them.
-const LONGEST: usize = 4096;
+const LONGEST_FILE: usize = 4096;
 /// The largest number of CPUs whose frequency is read for a sample.
 const FREQUENCIES: usize = 8;
 
@@ -156,9 +156,9 @@ impl Open {
     }
 }
 
-/// Reads the present text of a file from its beginning, up to [`LONGEST`] bytes.
+/// Reads the present text of a file from its beginning, up to [`LONGEST_FILE`] bytes.
 pub fn beginning(file: &File) -> std::io::Result<String> {
-    let mut bytes = [0; LONGEST];
+    let mut bytes = [0; LONGEST_FILE];
     let length = file.read_at(&mut bytes, 0)?;
     Ok(String::from_utf8_lossy(bytes.get(..length).unwrap_or_default()).into_owned())
 }

@@ -149,7 +149,7 @@ const PREFIX: &str = "tr-marks-";
 const FILE: &str = "marks";
 /// The largest number of names in a directory among which a recorder searches for directories that killed recorders
 /// have left.
-const LOOKS: usize = 10_000;
+const MOST_NAMES: usize = 10_000;
 
 /// The directory of the file of marks. The recorder keeps the directory locked. It is created, used and removed by
 /// descriptors, because the owner of the parent directory can replace its name by a link.
@@ -258,7 +258,7 @@ fn remove_old(parent: &Path, around: &File) {
     let Ok(entries) = std::fs::read_dir(parent) else {
         return;
     };
-    for entry in entries.flatten().take(LOOKS) {
+    for entry in entries.flatten().take(MOST_NAMES) {
         let name = entry.file_name();
         let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) else {
             continue;

@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 /// drained.
 const SHORTEST_INTERVAL: Duration = Duration::from_secs(1);
 /// The longest interval between two samples of the machine's counters, however small the trace file is.
-const LONGEST: Duration = Duration::from_secs(30);
+const LONGEST_INTERVAL: Duration = Duration::from_secs(30);
 /// The approximate size that an event of a sample (for the counters or for a disk) takes in the file, in bytes: 71 to
 /// 92 in four builds. Most of these sizes were measured while other programs used the disk as well.
 const EVENT: u64 = 95;
 /// The samples of the machine's counters may take the trace file's size divided by this number, which is 2.5 %. Events
 /// about the disks that tasks wait for take 0.4 to 0.7 % more in a build, so that all facts about the machine take
 /// about 3 %.
-const PART: u64 = 40;
+const FILE_PART: u64 = 40;
 
 /// Decides when the next sample of the machine's counters is due.
 #[derive(Debug)]
@@ -56,7 +56,8 @@ impl Pace {
 
     /// Whether a sample of the machine's counters is due, if the trace file has this size in bytes.
     pub fn is_due(&self, now: Instant, file: u64) -> bool {
-        self.spent + self.cost <= file / PART || now.duration_since(self.last) >= LONGEST
+        self.spent + self.cost <= file / FILE_PART
+            || now.duration_since(self.last) >= LONGEST_INTERVAL
     }
 
     /// Notes that a sample of the machine's counters was taken at the time `now` and that it has this number of events.

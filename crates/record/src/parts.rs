@@ -16,7 +16,7 @@ const SHORTEST_PART: Duration = Duration::from_millis(1500);
 /// The longest wait between two attempts to open the file of the next part of a rotated recording, if they fail.
 const PATIENCE: Duration = Duration::from_secs(300);
 /// The interval between two checks whether the output has accepted the end of the previous part of a recording.
-const LOOK: Duration = Duration::from_millis(10);
+const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A part of a rotated recording whose file lacks its end. The file can be read like that of a recorder that was
 /// killed.
@@ -131,7 +131,7 @@ impl Parts {
         self.count += 1;
         let close = move || {
             let wait = || {
-                std::thread::sleep(LOOK);
+                std::thread::sleep(LOOK_INTERVAL);
                 true
             };
             let done = last.output.finish(last.batches, summary, wait);

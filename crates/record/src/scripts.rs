@@ -50,14 +50,14 @@ impl ScriptFinder {
 
 /// The largest number of script files that are looked for because of one exec. Scripts can execute each other in
 /// circles.
-const SOURCED: usize = 64;
+const MOST_SOURCED: usize = 64;
 
 /// The largest number of script files that are looked for again at the end of a recording, because they were not found
 /// before.
-const PENDING: usize = 256;
+const MOST_PENDING: usize = 256;
 
 /// The largest number of scripts that are counted as left out, because the trace had no room for them.
-const COUNTED: usize = 1 << 16;
+const MOST_COUNTED: usize = 1 << 16;
 
 /// The number of times that two clocks are read one after the other, to find the difference between them.
 const CLOCK_READS: usize = 4;
@@ -184,7 +184,7 @@ impl Scripts {
             let paths = (finder.sourced)(text, None, directory, &mut names);
             queue.extend(paths.into_iter().map(|path| wanted(path, true)));
         }
-        for at in 0..SOURCED {
+        for at in 0..MOST_SOURCED {
             let Some(next) = queue.get(at).cloned() else {
                 break;
             };
@@ -245,7 +245,7 @@ impl Scripts {
             let mut others = self.pending.iter();
             let is_new =
                 others.all(|(_, other)| other.path != *path || other.runner != wanted.runner);
-            if wanted.is_sourced && known.is_none() && is_new && self.pending.len() < PENDING {
+            if wanted.is_sourced && known.is_none() && is_new && self.pending.len() < MOST_PENDING {
                 self.pending.push((time, wanted.clone()));
             }
             return Seen::default();
@@ -300,7 +300,7 @@ impl Scripts {
     }
 
     fn leave_out(&mut self, hash: u64) {
-        if self.left_out.len() < COUNTED {
+        if self.left_out.len() < MOST_COUNTED {
             self.left_out.insert(hash);
         }
     }

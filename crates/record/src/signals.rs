@@ -19,7 +19,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// The signals to `tr` whose default action ends a process, in addition to the real-time signals. SIGPIPE and SIGXFSZ
 /// are missing because `tr` ignores them, and signals of the processor (SIGSEGV, …) because they concern `tr` itself.
-const FATAL: [libc::c_int; 14] = [
+const FATAL_SIGNALS: [libc::c_int; 14] = [
     libc::SIGINT,
     libc::SIGTERM,
     libc::SIGHUP,
@@ -44,7 +44,7 @@ const OF_BACKGROUND: [Signal; 2] = [Signal::SIGINT, Signal::SIGQUIT];
 /// The signals that `tr` blocks and receives itself: those that end a process, SIGCHLD and SIGCONT, and, if `stop` is
 /// set, the terminal's stop (SIGTSTP).
 fn taken(stop: bool) -> SigSet {
-    let numbers = FATAL
+    let numbers = FATAL_SIGNALS
         .into_iter()
         .chain([libc::SIGCHLD, libc::SIGCONT])
         .chain(stop.then_some(libc::SIGTSTP))

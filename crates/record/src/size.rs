@@ -4,10 +4,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The unit of [`Size::rate`], which is the number of bytes in the file for each 65,536 bytes of events in memory.
-const PARTS: u64 = 1 << 16;
+const RATE_UNIT: u64 = 1 << 16;
 /// The rate that is assumed for a trace file whose rate is not known yet: 4 bytes in the file for each event of 16
 /// bytes in memory.
-const UNKNOWN: u64 = PARTS / 4;
+const UNKNOWN_RATE: u64 = RATE_UNIT / 4;
 /// The number of bytes that are reserved for the end of the trace file: the summary, the second copy of the metadata
 /// and the trailer.
 const END: u64 = 16 << 10;
@@ -21,7 +21,8 @@ const INDEX: u64 = 1024;
 pub struct Size {
     /// The number of bytes that the trace file had at its last flush.
     written: AtomicU64,
-    /// The number of bytes that each [`PARTS`] bytes of events in memory take in the file; 0 if it is not known yet.
+    /// The number of bytes that each [`RATE_UNIT`] bytes of events in memory take in the file; 0 if it is not known
+    /// yet.
     rate: AtomicU64,
     /// The number of bytes of memory that the events since the last flush take. These events are not yet part of
     /// `written`.
@@ -71,22 +72,22 @@ impl Size {
     pub fn expected(&self, memory: usize) -> u64 {
         let open = self.open.load(Ordering::Relaxed) + memory as u64;
         let rate = match self.rate.load(Ordering::Relaxed) {
-            0 => UNKNOWN,
+            0 => UNKNOWN_RATE,
             rate => rate,
         };
-        self.written() + open.saturating_mul(rate) / PARTS
+        self.written() + open.saturating_mul(rate) / RATE_UNIT
     }
 }
 
-/// The rate at which events shrink when they are written: the number of bytes in the file for each [`PARTS`] bytes in
-/// memory. So far, `memory` bytes of events have taken `bytes` bytes in the file. The result is 0 if there were too
+/// The rate at which events shrink when they are written: the number of bytes in the file for each [`RATE_UNIT`] bytes
+/// in memory. So far, `memory` bytes of events have taken `bytes` bytes in the file. The result is 0 if there were too
 /// few events to know the rate.
 fn rate(bytes: u64, memory: u64) -> u64 {
     const ENOUGH: u64 = 64 << 10;
     if memory < ENOUGH {
         return 0;
     }
-    (bytes.saturating_mul(PARTS) / memory).clamp(1, PARTS)
+    (bytes.saturating_mul(RATE_UNIT) / memory).clamp(1, RATE_UNIT)
 }
 
 /// Decides when a recording ends because its file reaches the limit of its size.

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tr_format::event::{LifeKind, Tgid};
-use tr_format::stack::{Function, Module, Place, Symbol, INLINED};
+use tr_format::stack::{Function, Module, Place, Symbol, MOST_INLINED};
 use tr_symbols::Answer;
 pub use tr_symbols::Request;
 
@@ -181,7 +181,7 @@ fn events(answers: Vec<Answer>, request: &Request) -> Vec<LifeKind> {
                 }));
             }
             Answer::Frame(frame, functions) => {
-                let functions = functions.into_iter().take(INLINED);
+                let functions = functions.into_iter().take(MOST_INLINED);
                 let stored = functions.map(|function| Function {
                     name: function.name.into_bytes().into(),
                     file: function.file.into_bytes().into(),

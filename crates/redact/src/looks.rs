@@ -220,7 +220,7 @@ const CORES: [&[u8]; 5] = [b"password", b"passwd", b"secret", b"passphrase", b"h
 /// Passwords that many people use according to leaked lists, and passwords from documentation. Letters replace digits
 /// and marks as for [`CORES`]: `trustnoi` stands for `trustno1`.
 #[rustfmt::skip]
-const COMMON: [&[u8]; 14] = [
+const COMMON_PASSWORDS: [&[u8]; 14] = [
     b"mysecret", b"mykey",
     b"changeme", b"changeit", b"letmein", b"qwerty", b"hunter", b"swordfish", b"iloveyou", b"welcomei", b"admini2",
     b"correcthorse", b"trustnoi", b"mypass",
@@ -242,7 +242,7 @@ pub fn is_password(text: &[u8]) -> bool {
 pub fn is_common_password(text: &[u8]) -> bool {
     (6..24).contains(&text.len())
         && text.iter().all(u8::is_ascii_alphanumeric)
-        && (has_one_of(&COMMON, text)
+        && (has_one_of(&COMMON_PASSWORDS, text)
             || text.iter().any(u8::is_ascii_digit) && has_one_of(&CORES, text))
 }
 

@@ -3,7 +3,7 @@
 /// Words that make a name stand for a secret if the name's last word ends with one of them or with its plural:
 /// `DB_PASSWORD`. In a name without small letters, this holds for every word.
 #[rustfmt::skip]
-const SECRET: [&str; 24] = [
+const SECRET_ENDINGS: [&str; 24] = [
     "psk", "mnemonic", "password", "passwd", "passphrase", "passcode", "secret", "credential", "passwrd", "pswd",
     "passphr", "pword",
     // The following words mean "password" in other languages.
@@ -67,7 +67,7 @@ const HARMLESS_PASS: [&str; 10] = [
 /// Words at the end of a secret's name that only say which secret it is (`prod`, `old`) or how it is encoded (`pem`,
 /// `hex`). These words are ignored.
 #[rustfmt::skip]
-const WHICH: [&str; 24] = [
+const WHICH_WORDS: [&str; 24] = [
     "prod", "production", "dev", "development", "staging", "stage", "test", "testing", "live", "ci",
     "local", "pem", "base", "raw", "hex", "value", "text", "string", "plain", "new", "old",
     "current", "primary", "secondary",
@@ -96,7 +96,7 @@ const HARMLESS_LAST: [&str; 117] = [
 /// First words of names of options that take no secret. Either the option is a switch (`--with-password`), or its value
 /// is only the name of a secret (`--delete-secret NAME`).
 #[rustfmt::skip]
-const SWITCH: [&str; 33] = [
+const SWITCH_WORDS: [&str; 33] = [
     "load", "stdin", "insecure", "unmask", "full", "only", "try", "connect", "reveal",
     "export", "list", "delete", "edit", "unset",
     "no", "without", "with", "enable", "disable", "ask", "use", "allow", "has", "have", "print",
@@ -123,7 +123,7 @@ pub enum Certainty {
 }
 
 /// The largest length in bytes of a name of an option or a setting that is examined. Programs have no longer names.
-const LONGEST: usize = 256;
+const LONGEST_NAME: usize = 256;
 
 /// Splits the name of an option or a setting into its words, in lower case and without digits at
 /// their ends: `trustStorePassword2` has three words.
@@ -149,9 +149,9 @@ fn parts(name: &[u8]) -> Vec<String> {
     parts
 }
 
-/// The last words of the name of an option or a setting. Only the name's last [`LONGEST`] bytes are examined.
+/// The last words of the name of an option or a setting. Only the name's last [`LONGEST_NAME`] bytes are examined.
 fn last_parts(name: &[u8]) -> Vec<String> {
-    let from = name.len().saturating_sub(LONGEST);
+    let from = name.len().saturating_sub(LONGEST_NAME);
     parts(name.get(from..).unwrap_or_default())
 }
 
@@ -161,7 +161,7 @@ fn is(list: &[&str], part: &str) -> bool {
 
 /// How certain it is that an option or a setting with this name has a secret as its value.
 pub fn secret(name: &[u8]) -> Certainty {
-    if name.len() > LONGEST || name == b"PWD" || name == b"OLDPWD" {
+    if name.len() > LONGEST_NAME || name == b"PWD" || name == b"OLDPWD" {
         return Certainty::No;
     }
     if name.ends_with(b"npmAuthIdent") {
@@ -200,7 +200,7 @@ pub fn secret(name: &[u8]) -> Certainty {
     {
         return Certainty::Strong;
     }
-    while parts.len() > 1 && parts.last().is_some_and(|last| is(&WHICH, last)) {
+    while parts.len() > 1 && parts.last().is_some_and(|last| is(&WHICH_WORDS, last)) {
         parts.pop();
     }
     let Some((last, before)) = parts.split_last() else {
@@ -212,7 +212,7 @@ pub fn secret(name: &[u8]) -> Certainty {
     let root = |part: &String| {
         let one = part.strip_suffix('s').unwrap_or(part);
         let ends = |root: &&str| part.ends_with(root) || one.ends_with(root);
-        SECRET.iter().any(ends) || is(&SECRET_WORDS, part)
+        SECRET_ENDINGS.iter().any(ends) || is(&SECRET_WORDS, part)
     };
     let kind = before.iter().any(|part| is(&HARMLESS_KIND, part));
     let is_token = |part: &String| part.ends_with("token");
@@ -275,7 +275,7 @@ fn is_owned(word: &str) -> bool {
 fn is_about(parts: &[String], last: &String, before: &[String]) -> bool {
     let first = parts.first().map(String::as_str).unwrap_or_default();
     // `--with-db-password=X` sets the password, although most options that begin with `with` are switches.
-    let switch = is(&SWITCH, first) && !(parts.len() > 2 && first == "with");
+    let switch = is(&SWITCH_WORDS, first) && !(parts.len() > 2 && first == "with");
     if switch || is(&HARMLESS_LAST, last) || before.iter().any(|p| p == "existing") {
         return true;
     }

@@ -12,7 +12,7 @@ use table::{base, Only, Place, Program, ProgramKind, Rule, TABLE};
 /// Options whose value is the name of a user, a host or a container. Such a value is not taken for
 /// the name of a program, even if a program has that name.
 #[rustfmt::skip]
-const NAMES: [&str; 9] = [
+const NAME_OPTIONS: [&str; 9] = [
     "-u", "--user", "--username", "-U", "--name", "--host", "--hostname", "--network",
     "--network-alias",
 ];
@@ -213,7 +213,7 @@ impl<'a> Options<'a> {
             self.active.iter().any(|a| !a.failed && value(a)),
         );
         (self.option, self.value) = (option, value);
-        self.name = NAMES.iter().any(|name| name.as_bytes() == word);
+        self.name = NAME_OPTIONS.iter().any(|name| name.as_bytes() == word);
         let path = |active: &[Active]| active.iter().map(|a| a.path).sum::<usize>();
         let before = path(&self.active);
         self.installs |= word == b"install";

@@ -56,7 +56,7 @@ static READS_SECRET: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Words such as `login` and `password` that show that a command in a pipeline handles a secret.
 #[rustfmt::skip]
-const ABOUT: [&[u8]; 22] = [
+const ABOUT_SECRETS: [&[u8]; 22] = [
     b"login", b"join", b"signin", b"auth", b"authenticate", b"password", b"passwd", b"passphrase", b"passcode", b"secret",
     b"secrets", b"credential", b"credentials", b"creds", b"token", b"tokens", b"unlock", b"unseal", b"apikey",
     b"vault", b"keyring", b"keychain",
@@ -173,7 +173,7 @@ fn is_about_secret(command: &[u8]) -> bool {
     let words = command.split(u8::is_ascii_whitespace).filter(plain);
     words.take(64).any(|word| {
         let mut parts = word.split(|b| b"-_:".contains(b));
-        parts.any(|part| ABOUT.contains(&part) || part.ends_with(b"passwd"))
+        parts.any(|part| ABOUT_SECRETS.contains(&part) || part.ends_with(b"passwd"))
     })
 }
 

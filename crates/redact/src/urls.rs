@@ -35,7 +35,7 @@ static PATH: LazyLock<Regex> =
     LazyLock::new(|| compiled(r#"(?i-u)https?://[^\s/?#"'<>]+(/[^\s?#"'<>]+)(\?[^\s#"'<>]+)?"#));
 
 /// The longest path and the longest query of a URL, in bytes, that are examined for the secret of a webhook.
-const LONGEST: usize = 512;
+const LONGEST_PATH: usize = 512;
 
 /// The byte ranges of the passwords and tokens that stand before the hosts of URLs in a text.
 pub fn credentials(text: &[u8]) -> impl Iterator<Item = Range<usize>> + '_ {
@@ -85,10 +85,10 @@ fn of_url(found: &Captures<'_>) -> Option<Range<usize>> {
 pub fn hooks(text: &[u8]) -> impl Iterator<Item = Range<usize>> + '_ {
     PATH.captures_iter(text).filter_map(|found| {
         let path = found.get(1)?;
-        if path.len() > LONGEST {
+        if path.len() > LONGEST_PATH {
             return None;
         }
-        let query = found.get(2).filter(|query| query.len() <= LONGEST);
+        let query = found.get(2).filter(|query| query.len() <= LONGEST_PATH);
         let query = query.and_then(|query| {
             let (part, secret) = of_query(path.as_bytes(), query.as_bytes())?;
             Some((query.start() + part.start..query.start() + part.end, secret))

@@ -306,14 +306,14 @@ const ACCOUNTS: [&[u8]; 8] = [
 
 /// Words for creating or changing an account, such as `create`.
 #[rustfmt::skip]
-const MAKES: [&[u8]; 8] = [
+const MAKING_WORDS: [&[u8]; 8] = [
     b"add", b"create", b"new", b"passwd", b"password", b"update", b"set", b"save",
 ];
 
 /// Whether two words of a command line create or change an account (`create user`). The name of the
 /// account follows them.
 pub fn makes_account(previous: &[u8], word: &[u8]) -> bool {
-    MAKES.contains(&previous) && ACCOUNTS.contains(&word)
+    MAKING_WORDS.contains(&previous) && ACCOUNTS.contains(&word)
 }
 
 /// Whether a word of a command line signs in (`login`, `registry:login`, `mega-login`) or, perhaps
@@ -327,9 +327,10 @@ pub fn is_account(previous: &[u8], word: &[u8]) -> bool {
     let parts = || word.split(|b| b":-_".contains(b));
     let last = parts().next_back();
     let both = || {
-        parts().any(|part| ACCOUNTS.contains(&part)) && parts().any(|part| MAKES.contains(&part))
+        parts().any(|part| ACCOUNTS.contains(&part))
+            && parts().any(|part| MAKING_WORDS.contains(&part))
     };
-    ACCOUNTS.contains(&previous) && MAKES.contains(&word)
+    ACCOUNTS.contains(&previous) && MAKING_WORDS.contains(&word)
         || last.is_some_and(|last| ALONE.contains(&last))
         || both()
 }
@@ -386,13 +387,13 @@ pub fn is_script(previous: &[u8], word: &[u8]) -> bool {
 }
 
 /// The bytes that, like white space, can end the value of an assignment.
-const STOPS: &[u8; 6] = b"&#\"';,";
+const STOP_BYTES: &[u8; 6] = b"&#\"';,";
 
-/// The positions of the next white space and of the next byte of each kind in [`STOPS`]. These positions are updated
-/// while a text is read from its end to its beginning.
+/// The positions of the next white space and of the next byte of each kind in [`STOP_BYTES`]. These positions are
+/// updated while a text is read from its end to its beginning.
 struct Stops {
     space: usize,
-    next: [usize; STOPS.len()],
+    next: [usize; STOP_BYTES.len()],
 }
 
 impl Stops {
@@ -401,14 +402,14 @@ impl Stops {
             self.space = at;
         }
         let of = |(stop, _): &(&u8, &mut usize)| **stop == byte;
-        if let Some((_, next)) = STOPS.iter().zip(&mut self.next).find(of) {
+        if let Some((_, next)) = STOP_BYTES.iter().zip(&mut self.next).find(of) {
             *next = at;
         }
     }
 
     /// The position of the next white space or of the next byte among `stops`, whichever comes first.
     fn first(&self, stops: &[u8]) -> usize {
-        let next = STOPS.iter().zip(self.next);
+        let next = STOP_BYTES.iter().zip(self.next);
         let among = next.filter(|(stop, _)| stops.contains(stop));
         among.fold(self.space, |first, (_, at)| first.min(at))
     }
@@ -421,7 +422,7 @@ pub fn assignments(text: &[u8]) -> Vec<Range<usize>> {
     let spaced = text.iter().any(u8::is_ascii_whitespace);
     let mut stops = Stops {
         space: text.len(),
-        next: [text.len(); STOPS.len()],
+        next: [text.len(); STOP_BYTES.len()],
     };
     let mut found = Vec::new();
     let mut influx = None;

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::packed::text;
 
 /// The names of the subcommands that write a JSON document with a schema.
-pub const NAMES: [&str; 7] = [
+pub const COMMAND_NAMES: [&str; 7] = [
     "analyze", "diff", "pipeline", "dump", "predict", "shards", "summary",
 ];
 

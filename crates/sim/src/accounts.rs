@@ -7,7 +7,7 @@ use tr_format::event::{Ktime, Tgid, Tid};
 
 use crate::machine::Machine;
 use crate::sums::Sums;
-use crate::task::{Place, IDLE};
+use crate::task::{Place, IDLE_TASK};
 use crate::truth::{Causes, ExecTruth, ProcessTruth, TaskTruth, Times, Truth};
 
 /// The accounts of the simulated machine: of tasks, processes and CPUs. Times are in ns, and only
@@ -62,12 +62,12 @@ impl Machine {
     }
 
     /// Adds the time that the simulated CPU `c` has spent since its last switch, until `stamp`, to one of two sums over
-    /// all CPUs: the idle time if `prev` is [`IDLE`], or the time of others if `prev` is a task that is not recorded.
-    /// The time of a recorded task is counted where its state changes.
+    /// all CPUs: the idle time if `prev` is [`IDLE_TASK`], or the time of others if `prev` is a task that is not
+    /// recorded. The time of a recorded task is counted where its state changes.
     #[inline]
     pub(crate) fn count_cpu(&mut self, c: usize, prev: u32, stamp: u64) {
         let length = self.clip(self.cpus[c].since, stamp);
-        if prev == IDLE {
+        if prev == IDLE_TASK {
             self.accounts.idle += length;
         } else if !self.tasks[prev].followed {
             self.accounts.others += length;

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use crate::agenda::NEVER;
-use crate::task::IDLE;
+use crate::task::IDLE_TASK;
 
 /// An interrupt that will end the wait of a simulated task: its time, the task's index in the table of tasks, and the
 /// task's count of waits, by which an outdated timer is recognized. They are packed into one number to make comparisons
@@ -37,7 +37,7 @@ impl Timer {
 /// actions.
 #[derive(Debug)]
 pub(crate) struct Cpu {
-    /// The index in the table of tasks of the task that runs on the simulated CPU, or [`IDLE`].
+    /// The index in the table of tasks of the task that runs on the simulated CPU, or [`IDLE_TASK`].
     pub(crate) cur: u32,
     /// The time of the simulated CPU's last action, in ns. Its next action is at least 1 ns later.
     pub(crate) last: u64,
@@ -62,7 +62,7 @@ impl Cpu {
     /// A simulated CPU that is idle at the time `now`.
     pub(crate) fn new(now: u64) -> Cpu {
         Cpu {
-            cur: IDLE,
+            cur: IDLE_TASK,
             last: now - 1,
             op_at: NEVER,
             resched_at: NEVER,

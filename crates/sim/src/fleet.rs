@@ -84,12 +84,12 @@ pub const STEPS: [(&str, &str, &str); 7] = [
 const UNITS: u16 = 4;
 
 /// The number of runs for which COMMAND of a simulated build fails until it is repaired.
-pub const BROKEN: u32 = 10;
+pub const BROKEN_RUNS: u32 = 10;
 
 const MS: u64 = 1_000_000;
 
 /// The beginning of the first run of a simulated series in ns since 1970. A new run begins each `INTERVAL` ns.
-const FIRST: u64 = 1_780_000_000_000_000_000;
+const FIRST_RUN: u64 = 1_780_000_000_000_000_000;
 const INTERVAL: u64 = 6 * 3_600_000_000_000;
 
 /// The factors by which the durations of a simulated build differ from the usual ones.
@@ -106,9 +106,10 @@ struct Pace {
     frequency: u64,
 }
 
-/// The usual frequency of the simulated machine's CPUs in kHz. A machine with slower CPUs has the frequency `SLOWER`.
+/// The usual frequency of the simulated machine's CPUs in kHz. A machine with slower CPUs has the frequency
+/// `SLOWER_FREQUENCY`.
 const FREQUENCY: u64 = 3_000_000;
-const SLOWER: u64 = 2_300_000;
+const SLOWER_FREQUENCY: u64 = 2_300_000;
 
 impl Pace {
     fn scale(&self, ms: u64) -> u64 {
@@ -136,7 +137,7 @@ impl FleetRun {
 
     fn frequency(&self) -> u64 {
         if self.is(Plant::Slower) {
-            SLOWER
+            SLOWER_FREQUENCY
         } else {
             FREQUENCY
         }
@@ -144,7 +145,7 @@ impl FleetRun {
 
     /// Whether COMMAND fails early in this run of a simulated build.
     pub fn breaks(&self) -> bool {
-        self.is(Plant::Broken) && self.number < self.since + BROKEN
+        self.is(Plant::Broken) && self.number < self.since + BROKEN_RUNS
     }
 
     /// Whether the flaky test fails in this run of a simulated build.
@@ -307,7 +308,7 @@ impl FleetRun {
 
     fn identify(&self, recording: &mut Recording, draw: &mut Draw) {
         let (series, number) = (u64::from(self.series), u64::from(self.number));
-        let real = FIRST + number * INTERVAL + series * MS + draw.length(ns(0, MS / 2));
+        let real = FIRST_RUN + number * INTERVAL + series * MS + draw.length(ns(0, MS / 2));
         let meta = &mut recording.meta;
         meta.start_clock.real = real;
         let host = draw.length(ns(1, 8)) + if self.is(Plant::Slower) { 8 } else { 0 };

@@ -17,10 +17,10 @@ use crate::pids::Pids;
 use crate::process::Process;
 use crate::sink::Event;
 use crate::table::Table;
-use crate::task::{Place, Ref, StateCause, Task, IDLE};
+use crate::task::{Place, Ref, StateCause, Task, IDLE_TASK};
 
 /// The difference between `CLOCK_BOOTTIME` and `CLOCK_MONOTONIC` of the simulated machine in ns.
-const SUSPENDED: u64 = 7_000_000_000;
+const SUSPENDED_TIME: u64 = 7_000_000_000;
 /// The value of `CLOCK_REALTIME` in ns at which `CLOCK_MONOTONIC` of the simulated machine is 0.
 const EPOCH: u64 = 1_790_000_000_000_000_000;
 const HOUR: u64 = 3_600_000_000_000;
@@ -41,7 +41,7 @@ pub(crate) struct Turn {
     pub(crate) now: u64,
     /// The time stamp in ns that the events of this action of a simulated CPU carry.
     pub(crate) stamp: u64,
-    /// The index in the table of tasks of the task that runs when the action begins, or [`IDLE`].
+    /// The index in the table of tasks of the task that runs when the action begins, or [`IDLE_TASK`].
     pub(crate) cur: u32,
 }
 
@@ -178,14 +178,14 @@ impl Machine {
     #[inline]
     pub(crate) fn tid(&self, slot: u32) -> Tid {
         match slot {
-            IDLE => Tid::IDLE,
+            IDLE_TASK => Tid::IDLE,
             slot => Tid(self.tasks[slot].tid),
         }
     }
 
     #[inline]
     pub(crate) fn is_followed(&self, slot: u32) -> bool {
-        slot != IDLE && self.tasks[slot].followed
+        slot != IDLE_TASK && self.tasks[slot].followed
     }
 
     /// The simulated parent process that is told about the end of `process`; `None` if the parent is dead.
@@ -213,7 +213,7 @@ impl Machine {
     pub(crate) fn clock(&self, now: u64) -> Clock {
         let hours = self.cfg.seed.saturating_sub(1) % 1000;
         Clock {
-            boot: now + SUSPENDED,
+            boot: now + SUSPENDED_TIME,
             real: now + EPOCH + hours * HOUR,
         }
     }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 /// The smallest task id that the simulated kernel gives out after all ids were used once, as in the
 /// kernel (`RESERVED_PIDS`, kernel/pid.c). It is scaled down for small machines.
-const RESERVED: u32 = 300;
+const RESERVED_PIDS: u32 = 300;
 
 /// An allocator of ids for simulated tasks like the kernel's (`idr_alloc_cyclic` in `alloc_pid`):
 /// it gives out the next free id after the last one, and begins again when the limit is reached.
@@ -23,7 +23,7 @@ impl Pids {
     /// An allocator whose first task id is `first`. All ids that it gives out are below `max`.
     pub(crate) fn new(first: u32, max: u32) -> Pids {
         let max = max.max(first + 2);
-        let low = RESERVED.min(max / 8).max(1);
+        let low = RESERVED_PIDS.min(max / 8).max(1);
         Pids {
             used: vec![0; max as usize / 64 + 1],
             next: first,

@@ -15,10 +15,10 @@ use crate::pids::Pids;
 use crate::program::Mix;
 use crate::sink::{Event, Sink};
 use crate::table::Table;
-use crate::task::OPEN;
+use crate::task::OPEN_END;
 
 /// The value of `CLOCK_MONOTONIC` in ns when the simulated run begins.
-const BOOTED: u64 = 1_000_000_000_000;
+const BOOT_TIME: u64 = 1_000_000_000_000;
 
 impl Machine {
     /// A simulated machine with these settings at the beginning of its run.
@@ -28,9 +28,9 @@ impl Machine {
         cfg.grain = cfg.grain.clamp(1, 1000);
         let grain = cfg.grain;
         let round = |time: u64| time - time % grain;
-        let attach = round(BOOTED + cfg.warm_up.max(grain));
+        let attach = round(BOOT_TIME + cfg.warm_up.max(grain));
         let start = round(attach + cfg.attach.max(50_000));
-        let end = round(start.saturating_add(cfg.duration).min(OPEN / 2));
+        let end = round(start.saturating_add(cfg.duration).min(OPEN_END / 2));
         let cpus = usize::from(cfg.cpus);
         let mut idle_cpus = [0; 4];
         for cpu in 0..cpus {
@@ -43,7 +43,7 @@ impl Machine {
         let mut machine = Machine {
             draw: Draw::new(cfg.seed),
             agenda: Agenda::new(cpus + 1),
-            cpus: (0..cpus).map(|_| Cpu::new(BOOTED)).collect(),
+            cpus: (0..cpus).map(|_| Cpu::new(BOOT_TIME)).collect(),
             acting: usize::MAX,
             idle_cpus,
             tasks: Table::default(),
@@ -67,10 +67,10 @@ impl Machine {
             emitted: 0,
             exec_count: 0,
             rename_count: 0,
-            accounts: Accounts::new(BOOTED),
+            accounts: Accounts::new(BOOT_TIME),
             cfg,
         };
-        machine.populate(BOOTED);
+        machine.populate(BOOT_TIME);
         machine.agenda.set(0, attach);
         machine
     }

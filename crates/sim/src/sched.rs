@@ -9,7 +9,7 @@ use crate::agenda::NEVER;
 use crate::cpu::Timer;
 use crate::machine::{Machine, Turn};
 use crate::program::ns;
-use crate::task::{raw, Bucket, Place, Ref, StateCause, Task, Wait, IDLE};
+use crate::task::{raw, Bucket, Place, Ref, StateCause, Task, Wait, IDLE_TASK};
 
 /// The reason why a simulated task is switched out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,12 +58,12 @@ impl Machine {
         let cpu = &mut self.cpus[turn.cpu];
         cpu.resched_at = NEVER;
         if cpu.queue.is_empty() {
-            if cpu.cur == IDLE {
+            if cpu.cur == IDLE_TASK {
                 self.idle_cpus[turn.cpu / 64] |= 1 << (turn.cpu % 64);
             }
             return;
         }
-        if cpu.cur == IDLE {
+        if cpu.cur == IDLE_TASK {
             self.switch(turn, Out::Idle);
             return;
         }
@@ -91,14 +91,14 @@ impl Machine {
         let prev = self.cpus[turn.cpu].cur;
         let next = match self.cpus[turn.cpu].queue.pop_front() {
             Some(next) => next,
-            None => self.steal(turn.cpu).unwrap_or(IDLE),
+            None => self.steal(turn.cpu).unwrap_or(IDLE_TASK),
         };
-        let prev_state = if prev == IDLE {
+        let prev_state = if prev == IDLE_TASK {
             0
         } else {
             self.switch_out(turn, prev, out)
         };
-        if next != IDLE {
+        if next != IDLE_TASK {
             self.switch_in(turn, next);
         }
         self.count_cpu(turn.cpu, prev, turn.stamp);
@@ -145,7 +145,7 @@ impl Machine {
             Out::Dead => self.bury(turn, prev),
             Out::Sleep | Out::Idle => {}
         }
-        if next != IDLE {
+        if next != IDLE_TASK {
             self.resume(turn);
             return;
         }
@@ -371,7 +371,7 @@ impl Machine {
     pub(crate) fn enqueue(&mut self, on: usize, now: u64, slot: u32) {
         self.tasks[slot].place = Place::Queued;
         let cpu = &mut self.cpus[on];
-        if cpu.cur == IDLE {
+        if cpu.cur == IDLE_TASK {
             cpu.queue.push_back(slot);
             self.idle_cpus[on / 64] &= !(1 << (on % 64));
             let latency = 300 + (self.draw.bits() & 0x7ff);

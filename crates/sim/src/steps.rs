@@ -9,13 +9,13 @@ use crate::process::cgroup;
 use crate::program::{ns, Chan, Op};
 use crate::progress::sleep_state;
 use crate::sched::Out;
-use crate::task::{raw, Place, Ref, Step, Task, Wait, IDLE};
+use crate::task::{raw, Place, Ref, Step, Task, Wait, IDLE_TASK};
 
 impl Machine {
     /// Does the next action of the task that runs on the simulated CPU.
     pub(crate) fn act(&mut self, turn: Turn) {
         let slot = turn.cur;
-        if slot == IDLE {
+        if slot == IDLE_TASK {
             self.cpus[turn.cpu].op_at = crate::agenda::NEVER;
             return;
         }

@@ -6,7 +6,7 @@ use crate::agenda::NEVER;
 use crate::sums::Sums;
 
 /// The idle task of a simulated CPU is not in the table of tasks. This value stands for it in place of an index.
-pub(crate) const IDLE: u32 = u32::MAX;
+pub(crate) const IDLE_TASK: u32 = u32::MAX;
 
 /// A reference to a simulated task or process: its index in the table (slot), and how many earlier entries had this
 /// index. The reference identifies the task or process even after its end.
@@ -295,4 +295,4 @@ impl Task {
 }
 
 /// The span of a simulated recording ends at the latest at half of this time in ns.
-pub(crate) const OPEN: u64 = NEVER;
+pub(crate) const OPEN_END: u64 = NEVER;

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use crate::Lifetime;
 
 /// The largest number of bytes of a list of functions that are read. The rest of a longer list is ignored.
-const LONGEST: u64 = 128 << 20;
+const LONGEST_LIST: u64 = 128 << 20;
 /// The flags with which a text list of functions is opened. They are needed because another user can put a link or a
 /// fifo at the list's path in /tmp.
 const FLAGS: i32 = libc::O_NOFOLLOW | libc::O_NONBLOCK;
@@ -130,7 +130,7 @@ fn open(path: &Path) -> Option<File> {
 
 fn text(file: File) -> Option<String> {
     let mut bytes = Vec::new();
-    file.take(LONGEST).read_to_end(&mut bytes).ok()?;
+    file.take(LONGEST_LIST).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The second name by which the program `tr` can be called. Under this name, the program never passes a call on to the
 /// system's `tr`, which translates characters. There is no other difference.
-pub const SECOND: &str = "tr-trace";
+pub const SECOND_NAME: &str = "tr-trace";
 
 static BY_SECOND: AtomicBool = AtomicBool::new(false);
 
@@ -27,7 +27,7 @@ impl Called {
     /// The name by which the program was called: `tr`, or its second name `tr-trace`.
     pub fn name(self) -> &'static str {
         if self.is_second() {
-            SECOND
+            SECOND_NAME
         } else {
             "tr"
         }
@@ -41,8 +41,8 @@ impl Display for Called {
 }
 
 /// Notes the name or path by which the program was called (its argument 0). If this function is not called, or the
-/// name is not [`SECOND`], the program calls itself `tr`.
+/// name is not [`SECOND_NAME`], the program calls itself `tr`.
 pub fn set(program: Option<&OsStr>) {
     let name = program.and_then(|path| Path::new(path).file_name());
-    BY_SECOND.store(name == Some(OsStr::new(SECOND)), Ordering::Relaxed);
+    BY_SECOND.store(name == Some(OsStr::new(SECOND_NAME)), Ordering::Relaxed);
 }

@@ -113,7 +113,7 @@ type Line = Vec<Span>;
 const SENTENCE: usize = 3;
 
 /// The text that separates two items in one line of a page.
-const BETWEEN: &str = " · ";
+const ITEM_SEPARATOR: &str = " · ";
 
 /// A report, or a part of one, as blocks of text before a renderer writes them.
 #[derive(Clone, Debug, Default)]
@@ -397,7 +397,7 @@ fn in_lines(lead: &Span, items: &[Span], style: &Style) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut row: Line = Vec::new();
     for item in items {
-        let used = lead.width() + width(&row) + units::width(BETWEEN) + item.width();
+        let used = lead.width() + width(&row) + units::width(ITEM_SEPARATOR) + item.width();
         if !row.is_empty() && used > style.width {
             lines.extend(wrap(&lead, &row, None, style));
             lead.text = " ".repeat(lead.width());
@@ -406,7 +406,7 @@ fn in_lines(lead: &Span, items: &[Span], style: &Style) -> Vec<Line> {
         if let Some(before) = row.last() {
             let same = before.paint == item.paint;
             let paint = if same { item.paint } else { Paint::Plain };
-            row.push(Span::new(paint, BETWEEN));
+            row.push(Span::new(paint, ITEM_SEPARATOR));
         }
         row.push(item.clone());
     }

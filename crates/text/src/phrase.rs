@@ -7,7 +7,7 @@ use crate::units;
 
 /// The length in bytes to which a name that has no other bound is cut, also in machine formats. A recording may be
 /// hostile, and many rows of a document can have the same name.
-pub const LONGEST: usize = 4096;
+pub const LONGEST_NAME: usize = 4096;
 
 /// A name, or a sentence with names, that is whole in machine formats and shortened for people.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,7 +24,7 @@ impl Phrase {
         Phrase { whole, short }
     }
 
-    /// A name that has at most `columns` columns for people, and at most [`LONGEST`] bytes in machine formats.
+    /// A name that has at most `columns` columns for people, and at most [`LONGEST_NAME`] bytes in machine formats.
     pub fn name(whole: &str, columns: usize) -> Phrase {
         Phrase::new(bounded(whole), units::shorten(whole, columns))
     }
@@ -79,12 +79,12 @@ impl From<&str> for Phrase {
     }
 }
 
-/// The first [`LONGEST`] bytes of a text, with an ellipsis if there are more.
+/// The first [`LONGEST_NAME`] bytes of a text, with an ellipsis if there are more.
 pub fn bounded(text: &str) -> String {
-    if text.len() <= LONGEST {
+    if text.len() <= LONGEST_NAME {
         return text.to_owned();
     }
-    let mut end = LONGEST;
+    let mut end = LONGEST_NAME;
     while !text.is_char_boundary(end) {
         end -= 1;
     }
@@ -116,12 +116,12 @@ mod tests {
     #[test]
     fn a_whole_name_has_a_bound() {
         for text in [
-            "é".repeat(LONGEST),
-            "a\u{301}".repeat(LONGEST),
-            "x".repeat(LONGEST + 1),
+            "é".repeat(LONGEST_NAME),
+            "a\u{301}".repeat(LONGEST_NAME),
+            "x".repeat(LONGEST_NAME + 1),
         ] {
             let name = Phrase::name(&text, 10);
-            assert!(name.whole().len() <= LONGEST + '…'.len_utf8());
+            assert!(name.whole().len() <= LONGEST_NAME + '…'.len_utf8());
             assert!(
                 name.whole().ends_with('…') && text.starts_with(name.whole().trim_end_matches('…'))
             );

@@ -6,7 +6,7 @@ use crate::escape::html;
 use crate::units;
 
 /// No times are written in the rightmost fortieth of a picture's width, because the text of a time would not fit there.
-const CLOSE: u64 = 40;
+const RIGHT_EDGE: u64 = 40;
 
 const SECOND: u64 = 1_000_000_000;
 /// A picture of at least this length of time in ns has ticks at one of the distances in `CLOCK`, or, above 110 h, at a
@@ -33,7 +33,7 @@ pub fn ticks(out: &mut String, whole: u64) {
     }
     out.push_str("<svg class=\"ticks\" height=\"18\" aria-hidden=\"true\">");
     let mut at = 0;
-    while at < whole - whole / CLOSE {
+    while at < whole - whole / RIGHT_EDGE {
         let label = match at {
             0..60_000_000_000 => format!("{} s", at as f64 / 1e9),
             _ => units::time(at),

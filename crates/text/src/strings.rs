@@ -13,7 +13,7 @@ pub struct Strings {
 
 /// The length in bytes to which longer texts of a page are cut. A cut text says how much
 /// is missing.
-const LONGEST: usize = 4096;
+const LONGEST_TEXT: usize = 4096;
 /// The length in bytes to which texts are cut when the table of a page's texts has no
 /// room left.
 const SHORT_TEXT: usize = 120;
@@ -34,7 +34,7 @@ impl Strings {
         if let Some(place) = self.places.get(&text) {
             return *place;
         }
-        let most = LONGEST.min(self.room.max(SHORT_TEXT));
+        let most = LONGEST_TEXT.min(self.room.max(SHORT_TEXT));
         let kept = if text.len() > most {
             let mut cut = most;
             while !text.is_char_boundary(cut) {

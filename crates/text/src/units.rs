@@ -74,12 +74,12 @@ pub fn range(least: u64, most: u64) -> String {
 
 /// The upper bound of a duration divided by its lower bound, from which on the bounds alone are printed. A guess: a
 /// reader takes a figure before wide bounds for more than it is.
-const WIDE: u64 = 3;
+const WIDE_FACTOR: u64 = 3;
 
-/// A duration in ns and its bounds as text: `7.10 s (6.80 to 7.50)`. If the upper bound is at least `WIDE` times the
-/// lower one, only the bounds: `1.00 to 3.00 s`.
+/// A duration in ns and its bounds as text: `7.10 s (6.80 to 7.50)`. If the upper bound is at least `WIDE_FACTOR` times
+/// the lower one, only the bounds: `1.00 to 3.00 s`.
 pub fn interval(ns: u64, least: u64, most: u64) -> String {
-    if most / WIDE >= least && most > least {
+    if most / WIDE_FACTOR >= least && most > least {
         return range(least, most);
     }
     let [value, low, high] = [ns, least, most].map(Duration::of);

@@ -26,7 +26,7 @@ const BENCHMARKS: FileKind = FileKind {
 /// Writes the figures of the recorded run in the format of a service that keeps benchmarks' figures over time.
 pub fn write(args: &Args, service: Service) -> Done {
     let Some(output) = args.output.as_deref() else {
-        return Err(ExitCode::from(errors::UNREADABLE));
+        return Err(ExitCode::from(errors::UNREADABLE_STATUS));
     };
     refuse_part(
         args,

@@ -27,12 +27,12 @@ const COMPILE_COMMANDS: FileKind = FileKind {
 };
 
 /// The largest number of sources whose names are printed in the warning about compilations with masked arguments.
-const NAMED: usize = 5;
+const MOST_NAMED: usize = 5;
 
 /// Writes the compilations of the recorded build as a `compile_commands.json`.
 pub fn write(args: &Args) -> Done {
     let Some(output) = args.output.as_deref() else {
-        return Err(ExitCode::from(errors::UNREADABLE));
+        return Err(ExitCode::from(errors::UNREADABLE_STATUS));
     };
     let trace = parts::opened(&args.file, &args.more)?;
     args.span.check()?;
@@ -77,11 +77,15 @@ fn say(found: &CompileCommands) {
     let masked: Vec<&CompileCommand> = masked.collect();
     if !masked.is_empty() {
         let count = units::plural(masked.len() as u64, "entry has", "entries have");
-        let names = masked.iter().take(NAMED);
+        let names = masked.iter().take(MOST_NAMED);
         let names: Vec<String> = names
             .map(|entry| escape::text(entry.file.as_bytes()))
             .collect();
-        let more = if masked.len() > NAMED { ", …" } else { "" };
+        let more = if masked.len() > MOST_NAMED {
+            ", …"
+        } else {
+            ""
+        };
         message!(
             "{count} masked arguments (***), which compile something else: {}{more}\n    \
              record --no-redact keeps them",

@@ -56,7 +56,7 @@ Examples:
   tr export trace.bin --format parquet -o runs")]
 pub struct Args {
     /// The trace; - is standard input
-    #[arg(value_name = "FILE", default_value = open::DEFAULT)]
+    #[arg(value_name = "FILE", default_value = open::DEFAULT_FILE)]
     pub(super) file: PathBuf,
     /// Further parts of the same recording, which --rotate has divided: tr export day/*.bin
     #[arg(value_name = "PART")]

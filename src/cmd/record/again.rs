@@ -14,7 +14,7 @@ use crate::open;
 pub fn arguments(args: &Args, redactor: &Redactor) -> String {
     let mut words: Vec<Vec<u8>> = Vec::new();
     let mut option = |name: &str, value: &[u8]| words.extend([name.into(), value.to_vec()]);
-    if args.output().as_os_str() != open::DEFAULT {
+    if args.output().as_os_str() != open::DEFAULT_FILE {
         option("-o", args.output().as_os_str().as_bytes());
     }
     if !args.pid.is_empty() {

@@ -25,7 +25,7 @@ use crate::open;
 const LINES: usize = 24;
 /// The largest number of processes that the report on a hanging COMMAND names as the ends of its chains of waits. If A
 /// waits for B and B waits for C, then C is the end.
-const ENDS: usize = 3;
+const MOST_ENDS: usize = 3;
 /// The longest time that writing the report to standard error may take. Standard error can be a pipe that nobody
 /// reads; that may even be the reason why COMMAND hangs.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -52,7 +52,7 @@ pub fn notice(redactor: &Redactor) -> Arc<dyn Fn(&Hang) + Send + Sync> {
         line::leave();
         let lines = report(hang, &redactor);
         let ends = hang.ends();
-        let ends = ends.iter().take(ENDS).map(|process| process.pid);
+        let ends = ends.iter().take(MOST_ENDS).map(|process| process.pid);
         *AT_THE_END.lock().unwrap_or_else(PoisonError::into_inner) = ends.collect();
         let (done, printed) = mpsc::channel();
         let print = std::thread::Builder::new().spawn(move || {
@@ -145,7 +145,7 @@ fn report(hang: &Hang, redactor: &Redactor) -> Vec<String> {
         lines.push(format!("    and {} more", units::count(more)));
     }
     let ends = hang.ends();
-    let ends = ends.iter().take(ENDS).map(|process| {
+    let ends = ends.iter().take(MOST_ENDS).map(|process| {
         let what = words(hang, process, redactor);
         format!("{} {what}", name(process, redactor))
     });
@@ -170,14 +170,18 @@ fn words(hang: &Hang, process: &HungProcess, redactor: &Redactor) -> String {
         wait => wait,
     };
     let of = |pids: &[u32]| {
-        let names = pids.iter().take(ENDS);
+        let names = pids.iter().take(MOST_ENDS);
         let names: Vec<String> = names
             .map(|pid| match hang.process(*pid) {
                 Some(process) => name(process, redactor),
                 None => format!("pid {pid}"),
             })
             .collect();
-        let more = if pids.len() > ENDS { " and others" } else { "" };
+        let more = if pids.len() > MOST_ENDS {
+            " and others"
+        } else {
+            ""
+        };
         format!("{}{more}", names.join(", "))
     };
     match wait {

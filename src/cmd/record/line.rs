@@ -26,7 +26,7 @@ use crate::layout;
 const ROWS: u16 = 4;
 
 /// The escape codes that make the whole terminal the scrolling region again and keep the place of the cursor.
-const WHOLE: &[u8] = b"\x1b7\x1b[r\x1b8";
+const WHOLE_SCREEN: &[u8] = b"\x1b7\x1b[r\x1b8";
 
 /// The terminal with the status line of `tr record`. The thread that writes the trace draws the line, and the
 /// main thread ends it.
@@ -72,7 +72,7 @@ pub fn leave_at_once() {
             }
         }
         Err(_) => {
-            let _ = std::io::stderr().write(WHOLE);
+            let _ = std::io::stderr().write(WHOLE_SCREEN);
         }
     }
 }
@@ -142,7 +142,7 @@ impl Screen {
     /// Removes the scrolling region above the status line, because a program draws the whole screen itself.
     fn release(&mut self) {
         if self.rows.take().is_some() {
-            let _ = self.terminal.write(WHOLE);
+            let _ = self.terminal.write(WHOLE_SCREEN);
         }
     }
 

@@ -157,7 +157,9 @@ pub struct Args {
 
 impl Args {
     pub fn output(&self) -> &Path {
-        self.output.as_deref().unwrap_or(Path::new(open::DEFAULT))
+        self.output
+            .as_deref()
+            .unwrap_or(Path::new(open::DEFAULT_FILE))
     }
 
     /// The tasks that `tr record` follows by its options: all, some processes, a cgroup, or COMMAND. `None`

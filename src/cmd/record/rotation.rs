@@ -19,11 +19,11 @@ pub enum Limit {
 
 /// The smallest size in bytes for `--rotate`: every file repeats the metadata and the living tasks, which
 /// take some 20 KB on a busy machine.
-const SMALLEST: u64 = 100 << 10;
+const SMALLEST_PART: u64 = 100 << 10;
 /// The smallest value in bytes of `--max-size`. The recorder reads new events at intervals. In one interval, a very
 /// busy machine makes up to 1 MB of events, and these must fit into the file.
 const LEAST_FILE: u64 = 1 << 20;
-const SHORTEST: Duration = Duration::from_secs(2);
+const SHORTEST_PART: Duration = Duration::from_secs(2);
 
 /// Parses a value of `--rotate`, whose unit shows whether it is a time or a size: `1h`, `100M`.
 pub fn limit(text: &str) -> Result<Limit, String> {
@@ -31,11 +31,11 @@ pub fn limit(text: &str) -> Result<Limit, String> {
     match unit {
         "" => Err("give a unit: 1h is a length, 100M a size".to_owned()),
         "s" | "m" | "min" | "h" => match args::length(text)? {
-            length if length < SHORTEST => Err("a part must last at least 2s".to_owned()),
+            length if length < SHORTEST_PART => Err("a part must last at least 2s".to_owned()),
             length => Ok(Limit::Length(length)),
         },
         _ => match args::size(text)? {
-            size if size < SMALLEST => Err("a part must be at least 100K".to_owned()),
+            size if size < SMALLEST_PART => Err("a part must be at least 100K".to_owned()),
             size => Ok(Limit::Size(size)),
         },
     }
@@ -96,8 +96,8 @@ mod tests {
         for refused in ["100", "1s", "1K", "5d", "h"] {
             assert!(limit(refused).is_err(), "{refused}");
         }
-        let both = rotation(&[Limit::Size(7), Limit::Length(SHORTEST)]).unwrap();
-        assert_eq!((both.size, both.every), (Some(7), Some(SHORTEST)));
+        let both = rotation(&[Limit::Size(7), Limit::Length(SHORTEST_PART)]).unwrap();
+        assert_eq!((both.size, both.every), (Some(7), Some(SHORTEST_PART)));
         assert!(rotation(&[]).is_none());
     }
 
@@ -113,7 +113,7 @@ mod tests {
     fn a_part_replaces_no_file() {
         let dir = tempfile::tempdir().unwrap();
         let output = Target::File(dir.path().join("host.bin"));
-        let rotation = rotation(&[Limit::Length(SHORTEST)]).unwrap();
+        let rotation = rotation(&[Limit::Length(SHORTEST_PART)]).unwrap();
         let names: Vec<_> = std::iter::repeat_with(|| match rotation.target(&output, 0) {
             Target::File(path) => {
                 std::fs::write(&path, "").unwrap();

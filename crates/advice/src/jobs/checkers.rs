@@ -11,11 +11,11 @@ use crate::candidate::{AdviceKind, Candidate};
 use crate::facts::BuildFacts;
 
 /// The largest number of entries in a thread's timeline that are searched for sleeps. This bounds the work.
-const PARTS: usize = 100_000;
+const MOST_ENTRIES: usize = 100_000;
 /// If a program looks at least this many times during one job whether the job has ended, the program's sleeps in
 /// between get no advice of their own. A guess: with fewer sleeps, each sleep takes a tenth of the job's length or
 /// more, so the program may notice the end of the job that much too late.
-const OFTEN: usize = 10;
+const LEAST_LOOKS: usize = 10;
 
 /// Among the programs whose jobs the proposed changes run at once, those that look again and again whether their jobs
 /// have ended.
@@ -50,7 +50,7 @@ impl Checkers {
 
 /// Whether the program that started the jobs of a proposed change looks again and again whether a job has ended. The
 /// proof is that, from the start of the first job to the start of the last one, its main thread sleeps often
-/// ([`OFTEN`]), and that its sleeps and its waits for a CPU together take more than half of this time.
+/// ([`LEAST_LOOKS`]), and that its sleeps and its waits for a CPU together take more than half of this time.
 fn checks_for_jobs(facts: &BuildFacts<'_>, candidate: &Candidate) -> bool {
     let checks = |jobs: &Jobs| {
         let owner = facts.analysis.process(jobs.owner);
@@ -58,7 +58,7 @@ fn checks_for_jobs(facts: &BuildFacts<'_>, candidate: &Candidate) -> bool {
         else {
             return false;
         };
-        let parts = timeline.since(*thread, jobs.from).take(PARTS);
+        let parts = timeline.since(*thread, jobs.from).take(MOST_ENTRIES);
         let (mut waits, mut sleeps) = (0u64, 0usize);
         for part in parts.take_while(|part| part.from < jobs.to) {
             let is_sleep = part.doing == Bucket::Wait(Wait::Sleep)
@@ -70,7 +70,7 @@ fn checks_for_jobs(facts: &BuildFacts<'_>, candidate: &Candidate) -> bool {
         }
         // The time from the start of the first job to the start of the last job is the time of all jobs but one.
         let earlier = candidate.evidence.len().saturating_sub(1);
-        sleeps >= OFTEN * earlier.max(1) && waits.saturating_mul(2) > jobs.to.since(jobs.from)
+        sleeps >= LEAST_LOOKS * earlier.max(1) && waits.saturating_mul(2) > jobs.to.since(jobs.from)
     };
     candidate.jobs.iter().any(checks)
 }

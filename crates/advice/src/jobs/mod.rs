@@ -21,7 +21,7 @@ use crate::candidate::{AdviceKind, AffectedWork, Candidate, Certainty, CpuDemand
 use crate::directories::names_directory;
 use crate::facts::BuildFacts;
 use crate::jobs::job_limit::{waits_for_slots, Limit};
-use crate::jobs::started::{started_jobs, Job, NamedJob, StartedJobs, ROW};
+use crate::jobs::started::{started_jobs, Job, NamedJob, StartedJobs, LEAST_JOBS};
 use crate::machine::starved_within;
 use tr_text::phrase::Phrase;
 use tr_text::units;
@@ -80,7 +80,7 @@ fn in_a_row(facts: &BuildFacts<'_>, started: &[StartedJobs<'_>]) -> Vec<Candidat
         }
         let parent = facts.execution(owner).map(|execution| &execution.program);
         for (program, jobs) in by_program {
-            if jobs.len() < ROW
+            if jobs.len() < LEAST_JOBS
                 || is_cheap(facts, owner, program)
                 || program.converges()
                 || is_one_command(facts, &jobs)
@@ -251,7 +251,7 @@ impl<'f> OneByOne<'f> {
             );
         let (program, _) = *started.jobs.first()?;
         let jobs: Vec<Job> = started.jobs.iter().map(|(_, job)| *job).collect();
-        if !may_run_several || jobs.len() < ROW || at_once(&jobs) != 1 {
+        if !may_run_several || jobs.len() < LEAST_JOBS || at_once(&jobs) != 1 {
             return None;
         }
         let lengths = || jobs.iter().map(|job| job.to.since(job.from));

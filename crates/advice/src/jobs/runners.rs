@@ -56,13 +56,13 @@ fn test_times(facts: &BuildFacts<'_>) -> BTreeMap<ProcessIx, TestTimes> {
 
 /// The least number of tests of which the slowest one can get advice, and of tests in threads that can get advice to
 /// run at once. A guess: among two tests, the slower one is no exception.
-const MANY: usize = 3;
+const LEAST_TESTS: usize = 3;
 /// How many times longer the slowest test must be than the median of all tests. A guess: below this factor, the slowest
 /// test is no exception among the others.
-const SLOW: u64 = 5;
+const SLOW_FACTOR: u64 = 5;
 /// The divisor of the critical path's time without waits for a CPU: the slowest test gets advice if it takes a tenth of
 /// that time or more. A guess: advice on a shorter test gains less than other lines.
-const DOMINATES: u64 = 10;
+const DOMINANT_PART: u64 = 10;
 /// The largest width of a test's name in the text of a line of advice, in columns of the terminal.
 const TEST: usize = 48;
 
@@ -76,8 +76,8 @@ fn slowest_test(facts: &BuildFacts<'_>) -> Option<Candidate> {
     lengths.sort_unstable();
     let median = lengths.get(lengths.len() / 2).copied()?;
     let slowest = tests.iter().max_by_key(|test| length(test))?;
-    let is_slow = length(slowest) >= median.saturating_mul(SLOW);
-    if tests.len() < MANY || !is_slow {
+    let is_slow = length(slowest) >= median.saturating_mul(SLOW_FACTOR);
+    if tests.len() < LEAST_TESTS || !is_slow {
         return None;
     }
     let proven = slowest.doubt.is_none();
@@ -98,7 +98,7 @@ fn slowest_test(facts: &BuildFacts<'_>) -> Option<Candidate> {
         }
     });
     let own = on_path.fold(0, u64::saturating_add).min(length(slowest));
-    if own.saturating_mul(DOMINATES) < facts.worked {
+    if own.saturating_mul(DOMINANT_PART) < facts.worked {
         return None;
     }
     let name = Phrase::name(&escape::raw(&slowest.name), TEST);
@@ -211,7 +211,7 @@ fn in_threads(facts: &BuildFacts<'_>) -> Vec<Candidate> {
             [one, next] => next.start >= one.exited.unwrap_or(one.end),
             _ => true,
         });
-        if tests.len() < MANY || !one_by_one {
+        if tests.len() < LEAST_TESTS || !one_by_one {
             return None;
         }
         let sum = |of: fn(&Thread) -> u64| {

@@ -13,11 +13,11 @@ use crate::jobs::job_limit::{limit, limits_of_makes, Limit};
 
 /// The length in ns of the shortest job for which advice is given. A guess: starting a shorter job costs as much time
 /// as running it beside other jobs saves.
-const SHORTEST: u64 = 5_000_000;
+const SHORTEST_JOB: u64 = 5_000_000;
 
 /// The least number of jobs in a row (one after the other) for which advice is given. A guess: if there are only two
 /// jobs, the second one may need the result of the first one.
-pub(crate) const ROW: usize = 3;
+pub(crate) const LEAST_JOBS: usize = 3;
 
 /// A job of a build: a child process with all its descendants.
 #[derive(Clone, Copy)]
@@ -75,7 +75,7 @@ fn loops<'f>(
     for parent in jobs.iter().filter_map(parent) {
         *counts.entry(parent).or_default() += 1;
     }
-    counts.retain(|_, count| *count >= ROW);
+    counts.retain(|_, count| *count >= LEAST_JOBS);
     if counts.len() < 2 || !facts.is_shell(owner) {
         return BTreeMap::from([(process, jobs)]);
     }
@@ -125,7 +125,7 @@ fn children<'f>(facts: &'f BuildFacts<'_>) -> BTreeMap<Group, Vec<NamedJob<'f>>>
             continue;
         }
         let to = process.tree.end.min(facts.path.to);
-        if to.since(process.start) >= SHORTEST && !program.is("sleep") {
+        if to.since(process.start) >= SHORTEST_JOB && !program.is("sleep") {
             let job = Job {
                 from: process.start,
                 to,

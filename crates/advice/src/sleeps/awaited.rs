@@ -13,14 +13,14 @@ use tr_format::event::{Ktime, Reason};
 
 use crate::facts::BuildFacts;
 use crate::machine::starved_within;
-use crate::sleeps::nap::{self, Nap, Superfluous, LOOP};
+use crate::sleeps::nap::{self, Nap, Superfluous, LOOP_SLEEPS};
 use crate::sleeps::polls::awaited_work;
 use crate::sleeps::started_servers::{started_servers, StartedServer};
 
 /// The longest time in nanoseconds from the moment when a thread wakes another thread, in order to give it work, to the
 /// moment when the waking thread begins to sleep until this work is done. A guess: in between, the waking thread only
 /// takes a lock and reads a clock.
-const ASKED: u64 = 1_000_000;
+const EARLIEST_REQUEST: u64 = 1_000_000;
 /// The naps of a program count as waits for the ends of its children ([`waits_for_children`]) only if, on average,
 /// there are at most this many naps for each child. A guess: a program that naps more often for each child checks
 /// often, and would gain little without the naps.
@@ -34,7 +34,7 @@ const LONG_NAP: u64 = 1000;
 const THREADS: usize = 50;
 /// The largest number of naps, and of entries in a thread's timeline, that are searched for awaited work. A bound of
 /// the work.
-const PARTS: usize = 1000;
+const MOST_ENTRIES: usize = 1000;
 
 /// Work that a process waited for by a loop: the process slept for short times until the work had ended.
 struct Awaited {
@@ -156,7 +156,7 @@ fn of_children(facts: &BuildFacts<'_>, slept: &[Nap]) -> Vec<Awaited> {
 /// own wait, with a time-out, for a condition variable.
 fn of_threads(facts: &BuildFacts<'_>, slept: &[Nap]) -> Vec<Awaited> {
     let mut found: Vec<Awaited> = Vec::new();
-    for (at, nap) in slept.iter().enumerate().take(PARTS) {
+    for (at, nap) in slept.iter().enumerate().take(MOST_ENTRIES) {
         let is_known = found.last().is_some_and(|last| last.naps.1 >= at);
         let Some(work) = asked(facts, nap).filter(|_| !is_known) else {
             continue;
@@ -196,7 +196,7 @@ pub(crate) fn asked_work(facts: &BuildFacts<'_>, slept: &[Nap]) -> u64 {
         });
         works.max().unwrap_or(0)
     };
-    let slept = slept.iter().take(PARTS);
+    let slept = slept.iter().take(MOST_ENTRIES);
     slept.map(work).fold(0, u64::saturating_add)
 }
 
@@ -227,7 +227,7 @@ pub(crate) fn is_beside_work(
 /// The divisor of a sleep's length: other threads that wait for a CPU beside the sleep work if they also run for a tenth
 /// of it. A guess, below the share of the CPUs that a small quota leaves: the threads of a runtime wait for a CPU, too,
 /// but run for microseconds.
-const RUNS: u64 = 10;
+const RUNNING_PART: u64 = 10;
 
 /// Like [`is_beside_work`], but the other threads must also run for a tenth of the sleep.
 pub(crate) fn is_beside_running(
@@ -237,7 +237,7 @@ pub(crate) fn is_beside_running(
     to: Ktime,
 ) -> bool {
     let length = to.since(from);
-    let runs = |work: &WorkBeside| work.on_cpu.saturating_mul(RUNS) >= length;
+    let runs = |work: &WorkBeside| work.on_cpu.saturating_mul(RUNNING_PART) >= length;
     let work = work_beside(facts, thread, from, to);
     work.is_some_and(|work| work.fills(length) && runs(&work))
 }
@@ -273,7 +273,7 @@ fn work_beside(
         queued: 0,
     };
     for other in other_threads(facts, thread) {
-        let parts = timeline.since(*other, from).take(PARTS);
+        let parts = timeline.since(*other, from).take(MOST_ENTRIES);
         for part in parts.take_while(|part| part.from < to) {
             let sum = match part.doing {
                 Bucket::OnCpu(_) => &mut work.on_cpu,
@@ -287,8 +287,9 @@ fn work_beside(
 }
 
 /// The work that the thread of a nap may have asked other threads of its process to do. If the nap is a wait for a
-/// condition variable, every thread that the napping thread woke at most [`ASKED`] ns earlier counts as asked. For each
-/// asked thread, the result has the entries of its timeline from this waking until the asked thread waits again.
+/// condition variable, every thread that the napping thread woke at most [`EARLIEST_REQUEST`] ns earlier counts as
+/// asked. For each asked thread, the result has the entries of its timeline from this waking until the asked thread
+/// waits again.
 fn asked_parts(facts: &BuildFacts<'_>, nap: &Nap) -> Vec<Vec<Stretch>> {
     let Some(timeline) = &facts.analysis.timeline else {
         return Vec::new();
@@ -297,14 +298,14 @@ fn asked_parts(facts: &BuildFacts<'_>, nap: &Nap) -> Vec<Vec<Stretch>> {
     if wait.is_none_or(|wait| wait.reason != Reason::Lock) {
         return Vec::new();
     }
-    let asked = Ktime(nap.from.0.saturating_sub(ASKED));
+    let asked = Ktime(nap.from.0.saturating_sub(EARLIEST_REQUEST));
     let works = other_threads(facts, nap.thread).filter_map(|other| {
         let is_asked = |part: &Stretch| {
             matches!(part.doing, Bucket::Wait(_))
                 && part.waker() == Actor::Thread(nap.thread)
                 && (asked..=nap.from).contains(&part.to)
         };
-        let mut parts = timeline.since(*other, asked).take(PARTS);
+        let mut parts = timeline.since(*other, asked).take(MOST_ENTRIES);
         parts
             .find(|part| part.from >= nap.to || is_asked(part))
             .filter(is_asked)?;
@@ -358,7 +359,7 @@ pub(crate) fn starting(facts: &BuildFacts<'_>, slept: &[Nap]) -> u64 {
     let needed: Vec<&StartedServer> = needed.collect();
     // A loop that sleeps and checks ends when the server is ready, so the loop sleeps for longer if the server waits
     // for a CPU. One or two sleeps are no such loop, and take as long on free CPUs as on busy ones.
-    let queued = slept.len() >= LOOP;
+    let queued = slept.len() >= LOOP_SLEEPS;
     let needed = slept.iter().map(|nap| {
         let worked = needed
             .iter()
@@ -372,7 +373,7 @@ pub(crate) fn starting(facts: &BuildFacts<'_>, slept: &[Nap]) -> u64 {
 /// waits for a lock or a file of that other process.
 fn of_others(facts: &BuildFacts<'_>, slept: &[Nap]) -> Option<Awaited> {
     let (first, last) = (slept.first()?, slept.last()?);
-    if slept.len() < LOOP && (slept.len() < 2 || !is_retry(facts, slept)) {
+    if slept.len() < LOOP_SLEEPS && (slept.len() < 2 || !is_retry(facts, slept)) {
         return None;
     }
     let longest = slept.iter().map(Nap::length).max()?;

@@ -13,7 +13,7 @@ use crate::candidate::{AdviceKind, Candidate, Certainty};
 use crate::facts::BuildFacts;
 use crate::sleeps::awaited::is_beside_work;
 use crate::sleeps::classify::Naps;
-use crate::sleeps::nap::{sum, Nap, BESIDE, LOOP, RUNTIMES};
+use crate::sleeps::nap::{sum, Nap, BESIDE_LIMITS, LOOP_SLEEPS, RUNTIME_SLEEP};
 use crate::sleeps::pauses::Pauses;
 use tr_text::phrase::Phrase;
 use tr_text::units;
@@ -34,7 +34,11 @@ pub(crate) struct SleepsBeside {
 pub(crate) fn sleeps_beside(facts: &BuildFacts<'_>) -> Option<SleepsBeside> {
     let mut found = FoundSleeps::default();
     let (from, to) = (facts.path.from, facts.path.to);
-    let groups: Vec<Group> = facts.all().take(BESIDE.0).map(|(group, _)| group).collect();
+    let groups: Vec<Group> = facts
+        .all()
+        .take(BESIDE_LIMITS.0)
+        .map(|(group, _)| group)
+        .collect();
     for group in groups {
         let process = facts.execution(group).map(|execution| execution.process);
         // Servers, watchdogs and abandoned processes are ended by other processes, so the end of the build does not
@@ -70,8 +74,8 @@ pub(super) fn off_path(facts: &BuildFacts<'_>) -> Option<Candidate> {
     let beside = sleeps_beside(facts)?;
     // A loop of sleeps may check for the end of work that takes less time on free CPUs. Such loops are not judged here,
     // so they get no advice.
-    let is_loop = beside.longest.saturating_mul(LOOPS) <= beside.ns;
-    if beside.longest <= RUNTIMES || is_loop {
+    let is_loop = beside.longest.saturating_mul(LOOP_FACTOR) <= beside.ns;
+    if beside.longest <= RUNTIME_SLEEP || is_loop {
         return None;
     }
     let (name, s) = &beside.names;
@@ -92,7 +96,7 @@ pub(super) fn off_path(facts: &BuildFacts<'_>) -> Option<Candidate> {
 
 /// The sleeps of a process count as a loop if their sum is at least this many times as long as the longest of them. A
 /// guess: fewer sleeps are steps of a script.
-const LOOPS: u64 = 10;
+const LOOP_FACTOR: u64 = 10;
 
 /// Sleeps of one process that are not on the build's critical path, and the executions that slept.
 struct Beside {
@@ -107,7 +111,7 @@ struct Beside {
 
 /// How many times longer the sleeps of a process must be than the sleeps of a loop that waits for this process. A
 /// guess: if the sleeps are about equally long, they do not show which process waits for the other.
-const LONGER: u64 = 4;
+const LONGER_FACTOR: u64 = 4;
 
 /// Advice on the sleeps of one process together with the sleeps of another process at the same time. For example,
 /// removing only the sleeps of a client that tries again and again saves nothing while its server still sleeps. `alone`
@@ -146,7 +150,7 @@ pub(super) fn with_sleeps_beside(
             && !above.contains(&execution.process)
     });
     let mut found = FoundSleeps::default();
-    let groups: Vec<Group> = all.take(BESIDE.0).map(|(group, _)| group).collect();
+    let groups: Vec<Group> = all.take(BESIDE_LIMITS.0).map(|(group, _)| group).collect();
     for group in groups {
         found.add(facts, group, from, to);
     }
@@ -177,7 +181,7 @@ pub(super) fn with_sleeps_beside(
         let mut lengths: Vec<u64> = slept.iter().map(|nap| nap.length()).collect();
         lengths.sort_unstable();
         let median = lengths.get(lengths.len() / 2).copied().unwrap_or(0);
-        lengths.len() >= LOOP && median.saturating_mul(LONGER) <= longest.longest
+        lengths.len() >= LOOP_SLEEPS && median.saturating_mul(LONGER_FACTOR) <= longest.longest
     };
     let is_loop = is_loop();
     let (name, time) = (facts.name(longest.by), units::time(longest.ns));
@@ -222,7 +226,7 @@ impl FoundSleeps {
         let begin = from.max(execution.start);
         let end = to.min(execution.end);
         for thread in &facts.analysis.process(execution.process).threads {
-            let sleeps = timeline.since(*thread, begin).take(BESIDE.1);
+            let sleeps = timeline.since(*thread, begin).take(BESIDE_LIMITS.1);
             let sleeps = sleeps.take_while(|stretch| stretch.from < end);
             let sleeps = sleeps.filter(|stretch| {
                 stretch.doing == Bucket::Wait(Wait::Sleep)

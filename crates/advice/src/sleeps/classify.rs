@@ -19,7 +19,7 @@ use crate::candidate::{AdviceKind, Candidate, Certainty};
 use crate::facts::BuildFacts;
 use crate::limits::AFTER_TIME_OUT;
 use crate::sleeps::awaited::superfluous;
-use crate::sleeps::nap::{sum, Nap, Superfluous, BESIDE, LOOP};
+use crate::sleeps::nap::{sum, Nap, Superfluous, BESIDE_LIMITS, LOOP_SLEEPS};
 use crate::sleeps::pauses::Pauses;
 use crate::sleeps::polls;
 use crate::sleeps::rhythm::{is_long, is_paced};
@@ -165,7 +165,7 @@ fn may_be_tested(facts: &BuildFacts<'_>, sleeper: Sleeper<'_>, slept: &[Nap]) ->
     in_tests && !repeats_one_length(slept) && !Pauses::of(facts, slept).have_reason()
 }
 
-/// Whether at least [`LOOP`] of the given sleeps, which take four fifths of their time, have about one length.
+/// Whether at least [`LOOP_SLEEPS`] of the given sleeps, which take four fifths of their time, have about one length.
 fn repeats_one_length(slept: &[Nap]) -> bool {
     let mut lengths: Vec<u64> = slept.iter().map(Nap::length).collect();
     lengths.sort_unstable();
@@ -181,7 +181,7 @@ fn repeats_one_length(slept: &[Nap]) -> bool {
             within = within.saturating_sub(*shortest);
             first += 1;
         }
-        if last + 1 - first >= LOOP && within.saturating_mul(5) >= sum.saturating_mul(4) {
+        if last + 1 - first >= LOOP_SLEEPS && within.saturating_mul(5) >= sum.saturating_mul(4) {
             return true;
         }
     }
@@ -206,7 +206,7 @@ fn stops(facts: &BuildFacts<'_>, process: ProcessIx, slept: &[Nap]) -> Option<Ca
     };
     let children = facts.analysis.process(process).children.iter();
     let children = children
-        .take(BESIDE.0)
+        .take(BESIDE_LIMITS.0)
         .map(|child| (stopped(child), *child));
     let (ns, child) = children.max_by_key(|(ns, child)| (*ns, std::cmp::Reverse(*child)))?;
     // If the child was stopped for less than a tenth of the sleeps, the stops do not explain the sleeps.
@@ -274,7 +274,7 @@ fn given_up<'a>(facts: &BuildFacts<'a>, process: ProcessIx, slept: &[Nap]) -> Op
     let longest = slept.iter().map(Nap::length).max().unwrap_or(0);
     let shortest = slept.iter().map(Nap::length).min().unwrap_or(0);
     let last = slept.last().map_or(Ktime(0), |nap| nap.to);
-    if slept.len() < LOOP || polls::works_between(facts, process, slept) {
+    if slept.len() < LOOP_SLEEPS || polls::works_between(facts, process, slept) {
         return None;
     }
     let analysis = facts.analysis;
@@ -332,7 +332,7 @@ fn interval(facts: &BuildFacts<'_>, slept: &[Nap]) -> Option<(u64, u64)> {
     let odd = lengths.len() / 10;
     let shortest = *lengths.get(lengths.len() / 5)?;
     let longest = *lengths.get(lengths.len().checked_sub(odd + 1)?)?;
-    if slept.len() < LOOP || !is_equal(shortest, longest) {
+    if slept.len() < LOOP_SLEEPS || !is_equal(shortest, longest) {
         return None;
     }
     Some((longest, polls::loops(facts, slept, longest)?))

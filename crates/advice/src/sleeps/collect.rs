@@ -13,13 +13,13 @@ use tr_programs::tools::Role;
 
 use crate::facts::BuildFacts;
 use crate::sleeps::awaited::{is_beside_running, is_beside_work};
-use crate::sleeps::nap::{Nap, BESIDE};
+use crate::sleeps::nap::{Nap, BESIDE_LIMITS};
 use tr_insight::processes::exit;
 
 /// The longest time in nanoseconds from the last segment of a process on the critical path to the end of the process,
 /// or between this end and the moment when its parent is woken. A guess: the kernel ends a small process within two
 /// milliseconds.
-const EXITS: u64 = 2_000_000;
+const LONGEST_EXIT: u64 = 2_000_000;
 
 /// The sleeps on the critical path that may get advice.
 pub(super) struct PathSleeps {
@@ -97,10 +97,10 @@ fn idle_until_kill(facts: &BuildFacts<'_>) -> BTreeMap<ProcessIx, Ktime> {
         let process = facts.analysis.process(ix);
         let signal = exit::killed_by(process.status);
         let is_killed = signal.is_some_and(|signal| is_for(signal, Purpose::Outside));
-        let is_end = Ktime(last.to.0.saturating_add(EXITS)) >= process.end;
+        let is_end = Ktime(last.to.0.saturating_add(LONGEST_EXIT)) >= process.end;
         (is_killed && is_end).then_some((ix, first.from))
     });
-    let until_end = until_end.take(BESIDE.0);
+    let until_end = until_end.take(BESIDE_LIMITS.0);
     let until_end = until_end.filter(|(ix, from)| {
         let end = facts.analysis.process(*ix).end;
         !wakes_others(facts, *ix, *from, end)
@@ -119,11 +119,14 @@ fn wakes_others(facts: &BuildFacts<'_>, ix: ProcessIx, from: Ktime, end: Ktime) 
         let process = analysis.process(*other);
         *other != ix && process.start < end && process.end > from
     };
-    let others = analysis.process_ids().filter(is_beside).take(BESIDE.0);
+    let others = analysis
+        .process_ids()
+        .filter(is_beside)
+        .take(BESIDE_LIMITS.0);
     let mut threads = others.flat_map(|other| &analysis.process(other).threads);
     threads.any(|thread| {
-        let waits = timeline.since(*thread, from).take(BESIDE.1);
-        let mut waits = waits.take_while(|wait| wait.to.0.saturating_add(EXITS) < end.0);
+        let waits = timeline.since(*thread, from).take(BESIDE_LIMITS.1);
+        let mut waits = waits.take_while(|wait| wait.to.0.saturating_add(LONGEST_EXIT) < end.0);
         waits.any(|wait| match wait.waker() {
             Actor::Thread(by) => {
                 matches!(wait.doing, Bucket::Wait(_)) && analysis.thread(by).process == ix

@@ -81,9 +81,9 @@ impl KnownSleeps {
 
 /// The least number of sleeps of a thread that looks after the other threads of its process, as a runtime's thread does.
 /// A guess: a program that works for a time on the clock sleeps fewer times meanwhile.
-const LOOKS: usize = 10;
+const LEAST_LOOKS: usize = 10;
 
-/// Removes the marks of the segments of threads that have at least [`LOOKS`] marked segments.
+/// Removes the marks of the segments of threads that have at least [`LEAST_LOOKS`] marked segments.
 fn leave_out_loops(facts: &BuildFacts<'_>, marks: &mut [bool]) {
     let segments = || facts.path.segments.iter();
     let mut counts: BTreeMap<ThreadIx, usize> = BTreeMap::new();
@@ -93,7 +93,7 @@ fn leave_out_loops(facts: &BuildFacts<'_>, marks: &mut [bool]) {
     for (mark, segment) in marks.iter_mut().zip(segments()) {
         *mark &= counts
             .get(&segment.thread)
-            .is_some_and(|count| *count < LOOKS);
+            .is_some_and(|count| *count < LEAST_LOOKS);
     }
 }
 

@@ -12,7 +12,7 @@ use crate::facts::BuildFacts;
 use crate::sleeps::awaited::{asked_work, starting};
 use crate::sleeps::beside::with_sleeps_beside;
 use crate::sleeps::classify::{is_equal, Naps, Sleeper};
-use crate::sleeps::nap::{sum, Nap, Superfluous, RUNTIMES};
+use crate::sleeps::nap::{sum, Nap, Superfluous, RUNTIME_SLEEP};
 use crate::sleeps::pauses::{ends_by_signal, Pauses};
 use crate::sleeps::polls;
 use crate::sleeps::rhythm::is_long;
@@ -23,12 +23,12 @@ use tr_text::units;
 
 /// The least number of unequal sleeps that count as tries to get what another process has, such as a database's lock.
 /// A guess: sqlite's busy handler sleeps seven times within the first 80 ms.
-const TRIES: usize = 8;
+const LEAST_TRIES: usize = 8;
 
 /// The sleeps of another process are reported in the same line of advice as those of the process that slept longest, if
 /// the sum of the other process's sleeps is at least the sum of the longest sleeper's divided by this number. A guess:
 /// with smaller sums, the line would name a process whose sleeps do not matter.
-const SMALL: u64 = 20;
+const SMALL_PART: u64 = 20;
 
 /// Makes a line of advice for each subject, and one for the longest sleeps together with sleeps at the same time.
 pub(super) fn lines(
@@ -76,7 +76,7 @@ fn of_naps(
     of_others: impl Fn(Group) -> bool,
 ) -> Option<Candidate> {
     let longest = naps.iter().map(|naps| sum(&naps.slept)).max().unwrap_or(0);
-    let counts = |naps: &&Naps| sum(&naps.slept).saturating_mul(SMALL) >= longest;
+    let counts = |naps: &&Naps| sum(&naps.slept).saturating_mul(SMALL_PART) >= longest;
     let naps: Vec<&Naps> = naps.iter().filter(counts).collect();
     let mut slept: Vec<Nap> = naps.iter().flat_map(|naps| &naps.slept).copied().collect();
     slept.sort_by_key(|nap| nap.from);
@@ -90,7 +90,7 @@ fn of_naps(
         execution.is_some_and(|execution| ends_by_signal(facts, execution.process))
     };
     let are_few = sum.saturating_mul(10) < facts.wall;
-    if longest <= RUNTIMES && (are_few || sleepers.iter().all(is_ended)) {
+    if longest <= RUNTIME_SLEEP && (are_few || sleepers.iter().all(is_ended)) {
         return None;
     }
     let (name, s) = facts.names(*sleepers.first()?, sleepers.iter().copied());
@@ -122,7 +122,7 @@ fn of_naps(
             caps.fold(0, u64::saturating_add).min(sum),
         ),
         _ => {
-            let tries = slept.len() >= TRIES && sleepers.len() == 1;
+            let tries = slept.len() >= LEAST_TRIES && sleepers.len() == 1;
             let awaited = tries.then(|| polls::awaited_work(facts, &slept, longest));
             let awaited = awaited.flatten().map(|ix| facts.analysis.process(ix));
             // An early wake-up may cut a sleep into several parts, so `count` leaves out the short parts.

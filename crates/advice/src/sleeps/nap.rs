@@ -6,15 +6,15 @@ use tr_format::event::Ktime;
 
 /// The least number of equal sleeps that count as a loop which sleeps and checks for an event. A guess: two equal
 /// sleeps may be chance.
-pub(crate) const LOOP: usize = 3;
+pub(crate) const LOOP_SLEEPS: usize = 3;
 
 /// The longest sleep in ns that may belong to a language's runtime, which sleeps between checks of its own threads.
 /// Nobody can change such sleeps (Go's `sysmon` doubles its sleeps up to 10 ms, runtime/proc.go).
-pub(crate) const RUNTIMES: u64 = 12_000_000;
+pub(crate) const RUNTIME_SLEEP: u64 = 12_000_000;
 
 /// The largest number of processes that are searched for sleeps that are not on the critical path, and the largest
 /// number of stretches of each thread's time that are searched. A bound of the work.
-pub(crate) const BESIDE: (usize, usize) = (200, 10_000);
+pub(crate) const BESIDE_LIMITS: (usize, usize) = (200, 10_000);
 
 /// A sleep on the critical path of a build.
 #[derive(Clone, Copy, Debug)]

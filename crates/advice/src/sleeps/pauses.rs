@@ -18,11 +18,11 @@ use tr_insight::processes::exit;
 
 /// The longest time in nanoseconds between the last sleep of a program and the end of the program, if the sleep decided
 /// when the program ended. A guess: a runtime takes some milliseconds to end, and longer on a busy machine.
-const ENDS: u64 = 200_000_000;
+const LATEST_END: u64 = 200_000_000;
 
 /// The bounds, in fifths of one sleep's length, between which the next sleep counts as equally long: four to six
 /// fifths. A guess: a timer of some milliseconds is late by less than a fifth.
-const EQUAL: (u64, u64) = (4, 6);
+const EQUAL_FIFTHS: (u64, u64) = (4, 6);
 
 /// The largest number of sleeps for each one that is longer than the sleep before it, if a program waits longer after
 /// each failed try. A guess: a program that gives up tries a few times more after it has reached its longest sleep.
@@ -30,12 +30,12 @@ const AT_LONGEST: usize = 10;
 
 /// The largest number of children, of TCP connections, and of entries in the timeline of a thread that are searched.
 /// This bounds the work.
-const TRIES: usize = 10_000;
+const MOST_SEARCHED: usize = 10_000;
 
 /// The divisor of the sum of all sleeps that a line of advice covers: a process with less than a tenth of this sum does
 /// not decide what the line says. A guess: if such a process counted, a fact about this process alone would be stated
 /// about all processes.
-const SMALL: u64 = 10;
+const SMALL_PART: u64 = 10;
 
 /// The divisor of the sum of a program's sleeps: if other processes together run for less than a hundredth of this sum,
 /// they do nothing that the sleeping program waits for. A guess: an idle server looks at its timers from time to time.
@@ -82,7 +82,7 @@ impl Pauses {
         // A process with a small part of the sleeps decides nothing. An example is the process that starts a program
         // and also sleeps until that program ends.
         let all = by_process.into_iter();
-        let all = all.filter(|(_, own)| sum(own).saturating_mul(SMALL) >= sum(slept));
+        let all = all.filter(|(_, own)| sum(own).saturating_mul(SMALL_PART) >= sum(slept));
         let all = all.map(|(process, own)| Pauses::of_process(facts, process, &own));
         let all: BTreeSet<Pauses> = all.collect();
         let first = all.first().copied();
@@ -115,8 +115,9 @@ impl Pauses {
         }
         let by_signal = ends_by_signal(facts, process);
         let process = facts.analysis.process(process);
-        let ends_after =
-            |time: Ktime| !process.alive && process.end >= time && process.end.since(time) <= ENDS;
+        let ends_after = |time: Ktime| {
+            !process.alive && process.end >= time && process.end.since(time) <= LATEST_END
+        };
         let failed = exit::failed(process.status) && !by_signal;
         if failed && slept.last().is_some_and(|nap| ends_after(nap.ran)) {
             return Pauses::BeforeFailure;
@@ -250,8 +251,8 @@ fn nothing_runs(facts: &BuildFacts<'_>, slept: &[Nap]) -> bool {
     let beside = analysis.process_ids().filter(is_beside);
     let mut beside = beside.flat_map(|ix| &analysis.process(ix).threads);
     let mut rest = sum(slept) / NEXT_TO_NOTHING;
-    for thread in beside.by_ref().take(TRIES) {
-        let parts = timeline.since(*thread, first.from).take(TRIES);
+    for thread in beside.by_ref().take(MOST_SEARCHED) {
+        let parts = timeline.since(*thread, first.from).take(MOST_SEARCHED);
         for part in parts.take_while(|part| part.from < last.to) {
             let first = slept.partition_point(|nap| nap.to <= part.from);
             let during = slept.iter().skip(first);
@@ -282,8 +283,8 @@ fn is_woken_by_parent(facts: &BuildFacts<'_>, nap: &Nap) -> bool {
     let (Some(timeline), Some(parent)) = (&analysis.timeline, process.parent) else {
         return false;
     };
-    let before = Ktime(nap.from.0.saturating_sub(ENDS));
-    let waits = timeline.since(nap.thread, before).take(TRIES);
+    let before = Ktime(nap.from.0.saturating_sub(LATEST_END));
+    let waits = timeline.since(nap.thread, before).take(MOST_SEARCHED);
     let waits = waits.take_while(|wait| wait.to <= nap.from);
     let waits = waits.filter(|wait| matches!(wait.doing, Bucket::Wait(_)));
     let by_parent = waits.last().is_some_and(|wait| match wait.waker() {
@@ -300,7 +301,8 @@ fn is_woken_by_parent(facts: &BuildFacts<'_>, nap: &Nap) -> bool {
 fn is_helped_after(facts: &BuildFacts<'_>, nap: &Nap) -> bool {
     let (analysis, process) = (facts.analysis, facts.analysis.thread(nap.thread).process);
     let timeline = analysis.timeline.iter();
-    let mut later = timeline.flat_map(|timeline| timeline.since(nap.thread, nap.ran).take(TRIES));
+    let mut later =
+        timeline.flat_map(|timeline| timeline.since(nap.thread, nap.ran).take(MOST_SEARCHED));
     later.any(|stretch| {
         let is_wait = stretch.from >= nap.ran && matches!(stretch.doing, Bucket::Wait(_));
         let by_other = match stretch.waker() {
@@ -316,13 +318,17 @@ fn is_helped_after(facts: &BuildFacts<'_>, nap: &Nap) -> bool {
 /// opened, or a child of the process, had failed.
 fn follow_failures(facts: &BuildFacts<'_>, process: ProcessIx, slept: &[Nap]) -> bool {
     let analysis = facts.analysis;
-    let connections = analysis.network.connections.iter().take(TRIES);
+    let connections = analysis.network.connections.iter().take(MOST_SEARCHED);
     let connections = connections.filter(|connection| {
         let thread = connection.thread;
         let is_own = thread.is_some_and(|thread| analysis.thread(thread).process == process);
         is_own && !connection.accepted && connection.failed()
     });
-    let children = analysis.process(process).children.iter().take(TRIES);
+    let children = analysis
+        .process(process)
+        .children
+        .iter()
+        .take(MOST_SEARCHED);
     let children = children.map(|child| analysis.process(*child));
     // A child that a signal ended was stopped on purpose, as a server of a test is.
     let children = children.filter(|child| {
@@ -347,10 +353,10 @@ fn get_longer(lengths: &[u64]) -> bool {
     for pair in lengths.windows(2) {
         let [one, next] = pair else { continue };
         let fifths = next.saturating_mul(5);
-        if fifths <= one.saturating_mul(EQUAL.0) {
+        if fifths <= one.saturating_mul(EQUAL_FIFTHS.0) {
             shorter += 1;
             is_rising = true;
-        } else if fifths <= one.saturating_mul(EQUAL.1) {
+        } else if fifths <= one.saturating_mul(EQUAL_FIFTHS.1) {
             is_rising = false;
         } else if is_rising {
             longer += 1;

@@ -13,15 +13,15 @@ use tr_analyze::timeline::Bucket;
 use tr_format::event::Ktime;
 
 use crate::facts::BuildFacts;
-use crate::sleeps::nap::{Nap, LOOP};
+use crate::sleeps::nap::{Nap, LOOP_SLEEPS};
 
 /// The largest number of entries in a child thread's timeline that are searched for work which a loop of the parent
 /// waits for. This bounds the work.
-const PARTS: usize = 10_000;
+const MOST_ENTRIES: usize = 10_000;
 /// The longest time in ns for which a loop that sleeps and checks may work between two of its sleeps. A guess: with a
 /// smaller limit, a loop on a busy machine, where caches are cold, would be taken for single sleeps. The script
 /// `waits.py` tests the rule that uses this limit, also beside two busy loops.
-const WORK: u64 = 10_000_000;
+const LONGEST_WORK: u64 = 10_000_000;
 /// The divisor of the length of a loop that sleeps until another process has started up. If a wait of that process
 /// takes more than a hundredth of the loop's length, the wait is a long one, and the first long wait ends the start-up.
 /// A guess: a server that reads its own files at its start waits for a shorter time. The script `waits.py` tests the
@@ -34,7 +34,7 @@ pub(crate) const LONG_WAIT: u64 = 100;
 pub(crate) fn loops(facts: &BuildFacts<'_>, slept: &[Nap], longest: u64) -> Option<u64> {
     let evidence = Evidence::new(facts, slept);
     let worked = Worked::new(facts);
-    let most = longest.max(WORK);
+    let most = longest.max(LONGEST_WORK);
     let series = slept.chunk_by(|one, next| worked.between(one.to, next.from) <= most);
     let (mut sleeps, mut loops) = (0, 0u64);
     for series in series {
@@ -51,7 +51,7 @@ pub(crate) fn loops(facts: &BuildFacts<'_>, slept: &[Nap], longest: u64) -> Opti
 
 /// The largest number of other processes that are searched for the work that a loop of sleeps waits for. A bound of the
 /// work.
-const OTHERS: usize = 200;
+const MOST_PROCESSES: usize = 200;
 /// The divisor of the length of a loop that sleeps until another process has ended: that process may end a tenth of the
 /// loop's length after the loop. A guess: on a busy machine, an exiting program waits for a CPU.
 const LATE_END: u64 = 10;
@@ -87,7 +87,10 @@ pub(crate) fn awaited_work(
     };
     let all = facts.all().map(|(_, execution)| execution.process);
     let all: BTreeSet<ProcessIx> = all.filter(ends).collect();
-    let mut others = all.into_iter().filter(|ix| !is_related(*ix)).take(OTHERS);
+    let mut others = all
+        .into_iter()
+        .filter(|ix| !is_related(*ix))
+        .take(MOST_PROCESSES);
     others.find(|ix| {
         let process = facts.analysis.process(*ix);
         let lived = process
@@ -95,8 +98,8 @@ pub(crate) fn awaited_work(
             .min(last.ran)
             .since(process.start.max(first.from));
         let (mut worked, mut waited) = (0u64, 0u64);
-        for thread in process.threads.iter().take(OTHERS) {
-            let parts = timeline.since(*thread, first.from).take(PARTS);
+        for thread in process.threads.iter().take(MOST_PROCESSES) {
+            let parts = timeline.since(*thread, first.from).take(MOST_ENTRIES);
             for part in parts.take_while(|part| part.from < last.ran) {
                 let sum = match part.doing {
                     Bucket::OnCpu(_) => &mut worked,
@@ -208,7 +211,7 @@ impl<'f> Evidence<'f> {
                 continue;
             };
             let sleeps = noticed - begin + 1;
-            if sleeps >= LOOP || sleeps * 2 > series.len() {
+            if sleeps >= LOOP_SLEEPS || sleeps * 2 > series.len() {
                 checked.push(sleeps);
                 taken = noticed + 1;
             }
@@ -242,7 +245,7 @@ impl<'f> Evidence<'f> {
         if child.start > first.to {
             return false;
         }
-        let parts = |thread, since| timeline.since(thread, since).take(PARTS);
+        let parts = |thread, since| timeline.since(thread, since).take(MOST_ENTRIES);
         // A starting server works or waits for a CPU until its first long wait, which is a wait for requests. Waits in
         // reads of its own files are shorter than `long`.
         let long = last.ran.since(first.from) / LONG_WAIT;

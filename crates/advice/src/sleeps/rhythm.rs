@@ -9,7 +9,7 @@ const SECOND: u64 = 1_000_000_000;
 const BEATS: usize = 10;
 /// How many times more regular the ends of naps in a rhythm are than the lengths of these naps. A guess: for a program
 /// that sleeps for a fixed time again and again, the lengths are more regular than the ends.
-const REGULAR: u64 = 4;
+const REGULAR_FACTOR: u64 = 4;
 
 /// The shortest time in nanoseconds by which the end of a nap drifts from a rhythm with each further nap, if all naps
 /// have one length. The reasons for the drift are the work between the naps and the delay of the timer. A guess: a task
@@ -43,7 +43,7 @@ pub(crate) fn is_paced(slept: &[Nap]) -> bool {
     let lengths: Vec<u64> = slept.iter().skip(1).map(Nap::length).collect();
     let same = |pair: &[Nap]| matches!(pair, [one, next] if one.thread == next.thread);
     let is_one_thread = slept.windows(2).all(same);
-    if is_one_thread && spread(between.clone()).saturating_mul(REGULAR) < spread(lengths) {
+    if is_one_thread && spread(between.clone()).saturating_mul(REGULAR_FACTOR) < spread(lengths) {
         return true;
     }
     // The number of naps in a second is rounded to a whole number, because a program that keeps a rate acts a whole

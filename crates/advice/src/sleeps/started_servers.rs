@@ -12,16 +12,16 @@ use crate::sleeps::nap::{self, Nap};
 
 /// The longest time in nanoseconds between the start of a server and the first nap of the program that waits for it. A
 /// guess: in between the program only tries once whether the server answers.
-const SPAWNED: u64 = 1_000_000_000;
+const EARLIEST_SPAWN: u64 = 1_000_000_000;
 /// The largest number of processes that are searched for servers. A bound of the work.
 const TASKS: usize = 200;
 /// The largest number of threads of a process, and of entries in a thread's timeline, that are searched. A bound of the
 /// work.
 const THREADS: usize = 50;
-const PARTS: usize = 1000;
+const MOST_ENTRIES: usize = 1000;
 /// The build's time divided by this number is the least time for which a program must nap in sum so that servers are
 /// searched for it. A bound of the work: at most this many programs on the critical path can nap for so long.
-const SHARE: u64 = 1000;
+const NAP_SHARE: u64 = 1000;
 
 /// A server that started up while a program napped.
 pub(crate) struct StartedServer {
@@ -70,13 +70,13 @@ pub(crate) fn started_servers(facts: &BuildFacts<'_>, slept: &[Nap]) -> Vec<Star
     else {
         return Vec::new();
     };
-    if nap::sum(slept) < facts.wall / SHARE {
+    if nap::sum(slept) < facts.wall / NAP_SHARE {
         return Vec::new();
     }
     let groups = slept.iter().flat_map(|nap| [nap.by, nap.group]);
     let own = groups.filter_map(|group| facts.execution(group));
     let own: BTreeSet<ProcessIx> = own.map(|execution| execution.process).collect();
-    let begin = Ktime(first.from.0.saturating_sub(SPAWNED));
+    let begin = Ktime(first.from.0.saturating_sub(EARLIEST_SPAWN));
     let all = analysis.process_ids().filter(|ix| {
         let process = analysis.process(*ix);
         let starts = process.start >= begin && process.start < last.to;
@@ -116,7 +116,7 @@ pub(crate) fn started_servers(facts: &BuildFacts<'_>, slept: &[Nap]) -> Vec<Star
 /// The stretches of time before the server was ready (`ready`) in which the given thread ran, waited for a CPU, or
 /// waited for a disk.
 fn busy(timeline: &Timeline, thread: ThreadIx, ready: Ktime) -> impl Iterator<Item = Busy> + '_ {
-    let parts = timeline.of(thread).take(PARTS);
+    let parts = timeline.of(thread).take(MOST_ENTRIES);
     let parts = parts.take_while(move |part| part.from < ready);
     parts.filter_map(move |part| {
         let queued = matches!(part.doing, Bucket::RunQueue { .. });
@@ -141,7 +141,7 @@ fn first_request(
     is_client: impl Fn(ThreadIx) -> bool,
 ) -> Option<(Ktime, Ktime)> {
     let mut idle: Option<Idle> = None;
-    for part in timeline.of(thread).take(PARTS) {
+    for part in timeline.of(thread).take(MOST_ENTRIES) {
         if !matches!(part.doing, Bucket::Wait(_)) {
             idle = idle.and_then(|idle| idle.after_work(part.length()));
             continue;

@@ -6,7 +6,7 @@ use tr_analyze::share;
 use crate::facts::BuildFacts;
 use crate::machine::WithheldTime;
 use crate::sleeps::known::Starved;
-use crate::verdict::open::MUCH;
+use crate::verdict::open::OPEN_PART;
 
 /// The interval of a build's time without the time that the machine withheld, in nanoseconds.
 pub(crate) struct Forecast {
@@ -93,7 +93,7 @@ impl Forecast {
 /// Whether the time `ns` is a tenth of the build's wall time or more, so that it makes a forecast uncertain. Both are
 /// in nanoseconds.
 pub(crate) fn is_much(ns: u64, wall: u64) -> bool {
-    ns.saturating_mul(MUCH) >= wall
+    ns.saturating_mul(OPEN_PART) >= wall
 }
 
 /// The errors in nanoseconds that are assumed for the forecast of a build's time without other tasks: how much less and

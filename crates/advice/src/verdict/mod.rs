@@ -13,7 +13,7 @@ use tr_analyze::model::Analysis;
 use tr_analyze::share;
 
 use tr_insight::processes::who;
-use tr_insight::verdicts::{COUNTS, NAMES};
+use tr_insight::verdicts::{NAMED_PART, NAMED_TASKS};
 use tr_text::named;
 use tr_text::units;
 
@@ -118,7 +118,7 @@ pub(super) enum Condition {
 
 /// The largest number of times that the gain of the changes which may save nothing ([`Condition::OfSome`]) fits into
 /// the gain of all changes. With a smaller gain, these changes are not worth a condition in the verdict.
-const CONDITIONAL: u64 = 10;
+const CONDITIONAL_PART: u64 = 10;
 
 impl Condition {
     /// The condition of changes of which each is given with its gain in nanoseconds, and with whether it saves nothing
@@ -131,7 +131,7 @@ impl Condition {
                 conditional = conditional.saturating_add(gain);
             }
         }
-        if conditional == 0 || conditional.saturating_mul(CONDITIONAL) < all {
+        if conditional == 0 || conditional.saturating_mul(CONDITIONAL_PART) < all {
             Condition::None
         } else if conditional == all {
             Condition::OfAll
@@ -379,9 +379,9 @@ impl CpuOwners {
         };
         let names = names
             .into_iter()
-            .filter(|(_, ns)| ns.saturating_mul(COUNTS) >= sum.others)
+            .filter(|(_, ns)| ns.saturating_mul(NAMED_PART) >= sum.others)
             .filter_map(|(occupant, ns)| Some((who::occupant(occupant)?, ns)))
-            .take(NAMES);
+            .take(NAMED_TASKS);
         // The times of the named programs are scaled so that they are parts of the time of all other tasks.
         let names = names.map(|(name, ns)| (name, share(ns, of_others, sum.others)));
         CpuOwners {

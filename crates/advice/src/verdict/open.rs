@@ -25,11 +25,11 @@ use tr_text::units;
 /// The divisor that decides when waits that no rule of advice has judged are named as an open point: if they take a
 /// tenth or more of the critical path's time without waits for a CPU. The other open points use this divisor, too. A
 /// guess, and a promise to readers: "no change is known" leaves less than a tenth unexplained.
-pub(crate) const MUCH: u64 = 10;
+pub(crate) const OPEN_PART: u64 = 10;
 /// The divisor that decides which kinds of waits are named as open points, among the waits that no rule of advice has
 /// judged: a kind is named if its waits take a fifth or more of the time of all these waits. A guess that keeps the
 /// list of open points short.
-const PART: u64 = 5;
+const KIND_PART: u64 = 5;
 
 impl OpenKind {
     /// The kind of open point (a part of the build that no rule has judged) for a kind of time on the critical path;
@@ -133,13 +133,13 @@ pub(crate) fn waits(facts: &BuildFacts<'_>, covered: &[bool], polled: &[bool]) -
         lengths.fold(0u64, u64::saturating_add)
     };
     let all = kinds.values().map(sum).fold(0u64, u64::saturating_add);
-    if all.saturating_mul(MUCH) < facts.worked {
+    if all.saturating_mul(OPEN_PART) < facts.worked {
         return Vec::new();
     }
     let named = kinds
         .iter()
         .map(|(kind, waits)| (*kind, sum(waits), waits))
-        .filter(|(_, ns, _)| ns.saturating_mul(PART) >= all);
+        .filter(|(_, ns, _)| ns.saturating_mul(KIND_PART) >= all);
     named
         .map(|(kind, ns, waits)| of_kind(kind, ns, waits))
         .collect()
@@ -228,7 +228,7 @@ pub(crate) fn limit(facts: &BuildFacts<'_>) -> Option<OpenPoint> {
     let (group, _) = all.find(|(_, execution)| execution.program.limits())?;
     let (name, time) = (facts.name(group), units::time(waits));
     let name = name.short();
-    (waits.saturating_mul(MUCH) >= facts.wall).then(|| OpenPoint {
+    (waits.saturating_mul(OPEN_PART) >= facts.wall).then(|| OpenPoint {
         kind: OpenKind::Limit,
         ns: waits,
         text: format!("the command's own limit, {name}: not judged ({time} of run-queue wait)"),
@@ -263,7 +263,7 @@ pub(crate) fn one_by_one(
     // If other tasks use the CPUs, too, or if there is a CPU quota, the jobs take longer than on CPUs of their own. So
     // the recorded gain is scaled to the build's time on CPUs of its own (`own`).
     let most = share(jobs.most, own.min(facts.wall), facts.wall);
-    if most.saturating_mul(MUCH) < own {
+    if most.saturating_mul(OPEN_PART) < own {
         return None;
     }
     let (name, program, count) = (facts.name(jobs.owner), jobs.program, jobs.count);
@@ -284,14 +284,14 @@ pub(crate) fn one_by_one(
 const CROWD: usize = 4;
 /// The factor by which the CPU times of one program's executions must differ between their first and third quartile to
 /// count as unlike. A guess: the CPU times of compilers also differ because their sources differ.
-const UNLIKE: u64 = 2;
+const UNLIKE_FACTOR: u64 = 2;
 /// The divisor for two conditions: many more jobs than CPUs were runnable during half of the build's time, and one
 /// program used half of all CPU time. A guess: otherwise the number of jobs matters only for a smaller part of the
 /// build.
 const HALF: u64 = 2;
 /// The least number of executions of one program whose CPU times are compared with each other. A guess: among fewer
 /// executions, one may differ by chance.
-const ALIKE: usize = 8;
+const LEAST_EXECUTIONS: usize = 8;
 
 /// The open point (a part of the build that no rule has judged) for jobs of one program, if the CPU times of these jobs
 /// differ, and for half of the build's time many more jobs wanted a CPU than there are CPUs. Jobs that wait for each
@@ -324,8 +324,8 @@ pub(crate) fn crowd(facts: &BuildFacts<'_>) -> Option<OpenPoint> {
             works.iter().fold(0u64, |a, b| a.saturating_add(*b)),
         );
         let is_wide = Quartiles::of_sorted(&works)
-            .is_some_and(|works| works.upper >= works.lower.saturating_mul(UNLIKE));
-        count >= ALIKE && sum.saturating_mul(HALF) >= all && is_wide
+            .is_some_and(|works| works.upper >= works.lower.saturating_mul(UNLIKE_FACTOR));
+        count >= LEAST_EXECUTIONS && sum.saturating_mul(HALF) >= all && is_wide
     };
     let (program, _) = by_program
         .into_iter()
@@ -356,7 +356,7 @@ pub(crate) fn order(
             .map(|order| order.row.cap)
             .fold(0, u64::saturating_add),
     );
-    if most.saturating_mul(MUCH) < own {
+    if most.saturating_mul(OPEN_PART) < own {
         return None;
     }
     let (commands, time) = (longest.text(facts), units::time(most));
@@ -388,7 +388,7 @@ pub(crate) fn sleeps_beside(facts: &BuildFacts<'_>, most: u64, own: u64) -> Opti
     // If more than half of `most` may come from sleeps on the critical path itself, these sleeps are an open point of
     // their own, and no other point is needed.
     let on_path = by_kind(&facts.path.segments).of(TimeKind::Sleep);
-    if most.saturating_mul(MUCH) < own || most == 0 || on_path.saturating_mul(2) > most {
+    if most.saturating_mul(OPEN_PART) < own || most == 0 || on_path.saturating_mul(2) > most {
         return None;
     }
     let beside = sleeps::beside::sleeps_beside(facts);

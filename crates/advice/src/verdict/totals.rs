@@ -10,7 +10,7 @@ use tr_format::meta::{Known, Origin, Scope};
 use crate::candidate::AdviceKind;
 use crate::verdict::forecast::errors;
 use crate::verdict::{Blame, BuildVerdict, Condition};
-use crate::SHORTEST;
+use crate::SHORTEST_PATH;
 use tr_insight::processes::exit;
 use tr_insight::recordings::warnings;
 use tr_insight::resources::loads::{Load, Loads};
@@ -26,7 +26,7 @@ pub(crate) fn verdict(analysis: &Analysis, path: &CriticalPath) -> Option<BuildV
     // If the build was limited to some CPUs, foreign tasks on the other CPUs took nothing from it, so no verdict is
     // possible.
     let known = is_part && analysis.machine.limited_to.is_none();
-    if analysis.basis() != Basis::Totals || wall < SHORTEST || least || !known {
+    if analysis.basis() != Basis::Totals || wall < SHORTEST_PATH || least || !known {
         return None;
     }
     let spent = by_kind(&path.segments);

@@ -16,7 +16,7 @@ use crate::facts::BuildFacts;
 const TURNS: usize = 100;
 /// The largest number of threads, and of entries in the timeline of a thread, that are searched. A bound of the work.
 const THREADS: usize = 50;
-const PARTS: usize = 100_000;
+const MOST_ENTRIES: usize = 100_000;
 
 /// The CPU time in nanoseconds of threads on the critical path that may run at the same time in the simulation although
 /// they take turns. Of two such threads, the one with less CPU time counts.
@@ -49,7 +49,7 @@ fn partner(facts: &BuildFacts<'_>, thread: ThreadIx) -> Option<ThreadIx> {
     };
     let mut by: BTreeMap<ThreadIx, usize> = BTreeMap::new();
     let mut all = 0usize;
-    for wait in timeline.of(thread).take(PARTS).filter(is_read) {
+    for wait in timeline.of(thread).take(MOST_ENTRIES).filter(is_read) {
         all += 1;
         if let Actor::Thread(waker) = wait.waker() {
             *by.entry(waker).or_default() += 1;

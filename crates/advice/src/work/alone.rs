@@ -18,15 +18,15 @@ use crate::work::last::{starts_last, starts_last_of_pool, LateStart};
 /// tenth of this time or more. In every build, some tasks run alone for a shorter time, for example while a program
 /// starts. Measured by `validate.py`: with an eighth, the serial link of the demo (1.4 s of 12 s) got no advice; with a
 /// tenth, 40 of 41 lines of advice were right.
-const ALONE: u64 = 10;
+const ALONE_PART: u64 = 10;
 /// The shortest time in nanoseconds for which a task must run alone to get advice. A guess: a shorter time is the start
 /// of a program or the end of a build, which nobody changes.
-const BRIEF: u64 = 300_000_000;
+const SHORTEST_ALONE: u64 = 300_000_000;
 
 /// The fraction of a program's CPU time on the critical path from which on one thread does the program's work: three
 /// quarters. A guess: beside the thread that works, a runtime's compiler and its garbage collector need up to a
 /// quarter.
-const BUSIEST: (u64, u64) = (3, 4);
+const BUSIEST_PART: (u64, u64) = (3, 4);
 /// The divisor of a program's CPU time on the critical path: a thread works if it has a tenth of this time or more. A
 /// guess, for the same reason.
 const WORKER: u64 = 10;
@@ -50,8 +50,8 @@ struct Remedy {
 /// Advice on one execution of a program, if it runs alone for long enough.
 fn candidate(facts: &BuildFacts<'_>, group: Group, execution: &Execution) -> Option<Candidate> {
     let alone = facts.alone(group);
-    if alone < BRIEF
-        || alone.saturating_mul(ALONE) < facts.worked
+    if alone < SHORTEST_ALONE
+        || alone.saturating_mul(ALONE_PART) < facts.worked
         || is_runner(facts, group) && !beside_workers(facts, group, execution)
         || has_peers(facts, group)
         || facts.measures_by_clock(group)
@@ -194,7 +194,7 @@ fn threads_in_turn(facts: &BuildFacts<'_>, group: Group) -> usize {
         .values()
         .fold(0, |sum: u64, ns| sum.saturating_add(*ns));
     let most = by_thread.values().copied().max().unwrap_or(0);
-    if most.saturating_mul(BUSIEST.1) >= all.saturating_mul(BUSIEST.0) {
+    if most.saturating_mul(BUSIEST_PART.1) >= all.saturating_mul(BUSIEST_PART.0) {
         return by_thread.len().min(1);
     }
     let works = |ns: &&u64| ns.saturating_mul(WORKER) >= all;

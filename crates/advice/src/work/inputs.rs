@@ -20,10 +20,10 @@ use tr_insight::processes::exit;
 const EDITS: usize = 1000;
 /// The least CPU time in ns for which an execution that repeats another one gets advice. A guess: avoiding a shorter
 /// execution costs as much as repeating it.
-pub(super) const REPEATED: u64 = 20_000_000;
+pub(super) const LEAST_REPEAT: u64 = 20_000_000;
 /// The largest number of ancestors of an execution that are searched for the program that started it. A compiler is
 /// fewer levels below its build tool. This bounds the work.
-pub(super) const ABOVE: usize = 8;
+pub(super) const MOST_ANCESTORS: usize = 8;
 /// The longest time in ns between the starts of two programs of one pipe. A guess: a shell starts them within some
 /// milliseconds, and later on a busy machine.
 const PIPE: u64 = 50_000_000;
@@ -232,7 +232,7 @@ fn questions(facts: &BuildFacts<'_>) -> BTreeMap<Group, Vec<Ktime>> {
         };
         if compares(&execution.program) {
             asked.entry(owner).or_default().push(execution.end);
-        } else if !exec.argv.truncated() && execution.on_cpu < REPEATED {
+        } else if !exec.argv.truncated() && execution.on_cpu < LEAST_REPEAT {
             let failed = exit::failed(facts.analysis.process(execution.process).status);
             let ends = equal.entry((owner, facts.args(group))).or_default();
             ends.push((execution.end, failed));
@@ -269,7 +269,7 @@ fn is_asked_between(
     };
     let above = |group: Group| {
         let owners = std::iter::successors(facts.owner(group), |owner| facts.owner(*owner));
-        owners.take(ABOVE)
+        owners.take(MOST_ANCESTORS)
     };
     let above_first: Vec<Group> = above(first).collect();
     above(again)

@@ -19,7 +19,7 @@ use crate::facts::{add, on_cpu, BuildFacts, Execution};
 
 /// The least number of bytes that count as a download of packages. A guess: an index or an answer with an error is
 /// smaller.
-const DOWNLOADED: u64 = 1 << 20;
+const LEAST_DOWNLOAD: u64 = 1 << 20;
 
 pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let mut all: Vec<Candidate> = linkers(facts).into_iter().collect();
@@ -150,7 +150,7 @@ fn phase(facts: &BuildFacts<'_>, role: Role, kind: AdviceKind) -> Vec<Candidate>
     by_program.into_iter().filter_map(candidate).collect()
 }
 
-/// Whether the executions in a set received at least [`DOWNLOADED`] bytes over TCP connections that are closed.
+/// Whether the executions in a set received at least [`LEAST_DOWNLOAD`] bytes over TCP connections that are closed.
 fn has_downloads(facts: &BuildFacts<'_>, of: &[bool]) -> bool {
     let groups = (0..).zip(of).filter(|(_, is_in)| **is_in);
     let executions = groups.filter_map(|(group, _)| facts.execution(group));
@@ -161,7 +161,7 @@ fn has_downloads(facts: &BuildFacts<'_>, of: &[bool]) -> bool {
         let (_, received) = connection.bytes?;
         processes.contains(&process).then_some(received)
     });
-    received.fold(0, u64::saturating_add) >= DOWNLOADED
+    received.fold(0, u64::saturating_add) >= LEAST_DOWNLOAD
 }
 
 /// Whether a time is neither a wait for a peer nor a sleep, such as the pause before a try is repeated.

@@ -14,7 +14,7 @@ use tr_text::units;
 use crate::candidate::{AdviceKind, Candidate, Certainty};
 use crate::directories::{Directories, Directory};
 use crate::facts::{BuildFacts, Execution};
-use crate::work::inputs::{Input, Inputs, ABOVE, REPEATED};
+use crate::work::inputs::{Input, Inputs, LEAST_REPEAT, MOST_ANCESTORS};
 use tr_insight::processes::normal::{argument, Paths};
 
 /// A call of a program. Executions with equal calls may repeat work.
@@ -80,7 +80,7 @@ fn equal_executions(facts: &BuildFacts<'_>, inputs: &Inputs<'_, '_>) -> BTreeMap
         let Some(exec) = facts.exec(group) else {
             continue;
         };
-        if execution.on_cpu < REPEATED
+        if execution.on_cpu < LEAST_REPEAT
             || !exec.ended
             || exec.argv.truncated()
             || tried_again.get(group as usize) == Some(&true)
@@ -232,7 +232,7 @@ fn link_at_once(facts: &BuildFacts<'_>, compilations: &[Group]) -> bool {
 /// The nearest build tool that started an execution, directly or through others.
 fn builds_of(facts: &BuildFacts<'_>, group: Group) -> Option<Group> {
     let mut above = facts.owner(group);
-    for _ in 0..ABOVE {
+    for _ in 0..MOST_ANCESTORS {
         let owner = above?;
         if facts.role(owner) == Some(Role::Jobs) {
             return Some(owner);

@@ -13,7 +13,7 @@ use tr_text::units;
 use crate::candidate::{AdviceKind, Candidate, Certainty};
 use crate::facts::{on_cpu, BuildFacts};
 use crate::quartiles::Quartiles;
-use crate::work::inputs::REPEATED;
+use crate::work::inputs::LEAST_REPEAT;
 
 /// The least number of about equally long requests for which a server gets advice. A guess: two equally long requests
 /// may be chance.
@@ -68,7 +68,7 @@ pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     }
     let mut by_server: Vec<Requests> = Vec::new();
     for visits in visits.into_values() {
-        let long = visits.into_iter().filter(|(sum, _)| *sum >= REPEATED);
+        let long = visits.into_iter().filter(|(sum, _)| *sum >= LEAST_REPEAT);
         let (mut lengths, groups): (Vec<u64>, Vec<BTreeSet<Group>>) = long.unzip();
         lengths.sort_unstable();
         let is_alike = Quartiles::of_sorted(&lengths).is_some_and(|lengths| {

@@ -24,12 +24,12 @@ pub struct Lookup<T = Option<ThreadIx>> {
 
 /// The time in ns for which a resolver waits for an answer that does not come: the default timeout
 /// of resolv.conf(5).
-const UNANSWERED: u64 = 5_000_000_000;
+const UNANSWERED_TIME: u64 = 5_000_000_000;
 
 impl<T> Lookup<T> {
     /// The end of the time in which the resolver waits for the answer to this DNS query.
     pub fn waited_until(&self) -> Ktime {
-        let given_up = Ktime(self.asked.0.saturating_add(UNANSWERED));
+        let given_up = Ktime(self.asked.0.saturating_add(UNANSWERED_TIME));
         self.answered.unwrap_or(given_up)
     }
 

@@ -24,7 +24,7 @@ const BLOCKS: usize = 1 << 12;
 const ENOUGH_BLOCKS: usize = 32;
 /// A divisor: if a batch has [`ENOUGH_BLOCKS`] blocks, the batch is already complete with one eighth of [`EVENTS`] events.
 /// Measured: such smaller batches stay in a cache, and builds on 64 CPUs were analyzed 12 % faster.
-const PART: u64 = 8;
+const BATCH_PART: u64 = 8;
 /// The approximate number of sorted runs (lists of events sorted by time) into which a batch of [`EVENTS`] events is
 /// cut, so that a core can sort one run in its second-level cache. A smaller batch is cut into fewer runs of the same
 /// size.
@@ -169,7 +169,7 @@ impl<B: Blocks> Batches<B> {
             let most = if count < ENOUGH_BLOCKS {
                 self.batch
             } else {
-                self.batch / PART
+                self.batch / BATCH_PART
             };
             if events >= most {
                 break;

@@ -13,11 +13,11 @@ use crate::timeline::{Actor, Bucket, Stretch, Wait};
 /// The least length in ns of a worker thread's wait on a futex that counts as a wait for work, because programs hold
 /// their locks for shorter times. The number is a guess: with a shorter time, waits for a busy lock would be reported
 /// as idleness.
-const PARKED: u64 = 10_000_000;
+const SHORTEST_PARK: u64 = 10_000_000;
 
 /// The largest number of ancestors of a thread that are searched: the thread that started this thread, the thread that
 /// started that thread, and so on.
-const DEEPEST: usize = 16;
+const MOST_STARTERS: usize = 16;
 
 named! {
     /// Why a thread is off CPU: it is in a run queue, or it waits for an object. The title is the reason's text in a
@@ -251,8 +251,8 @@ impl Analysis {
         let parent = |ix: &ThreadIx| self.thread(*ix).parent.filter(inside);
         // The first thread of a process is no worker: no other thread gives it work, so it is never idle.
         let is_worker = parent(&thread).is_some();
-        let mut starters = std::iter::successors(parent(&by), parent).take(DEEPEST);
-        let parked = is_worker && wait.length() >= PARKED;
+        let mut starters = std::iter::successors(parent(&by), parent).take(MOST_STARTERS);
+        let parked = is_worker && wait.length() >= SHORTEST_PARK;
         if waiter.process != waker.process {
             // A thread of another process woke the worker. If that thread did so only to kill the worker's process, and
             // the worker had not been given any work until then, the worker was idle.

@@ -199,11 +199,11 @@ pub type Wait = (CpuId, Ktime, Ktime);
 /// If a thread still waits in a run queue, the wait counts for the CPU on which the thread ran last. To find this CPU,
 /// at most this many stretches (times in one state) before the wait are searched. A task that was woken needs two; the
 /// larger number is a guess that bounds the work.
-const BEFORE: usize = 8;
+const MOST_STRETCHES: usize = 8;
 
 /// Returns a stretch as a wait for a CPU, with this CPU. For a wait that has ended, the CPU is the one on which the
-/// thread runs in the next stretch. For a wait that has not ended, the CPU is that of the last run among the [`BEFORE`]
-/// stretches before. `None` if the stretch is not in a run queue, or if the CPU is not known.
+/// thread runs in the next stretch. For a wait that has not ended, the CPU is that of the last run among the
+/// [`MOST_STRETCHES`] stretches before. `None` if the stretch is not in a run queue, or if the CPU is not known.
 fn wait(
     timeline: &Timeline,
     thread: ThreadIx,
@@ -217,7 +217,7 @@ fn wait(
     let on = match next {
         Some(next) => cpu(next),
         None => {
-            let before = (0..number).rev().take(BEFORE);
+            let before = (0..number).rev().take(MOST_STRETCHES);
             let mut before = before.filter_map(|number| timeline.get(thread, number));
             before.find_map(|stretch| cpu(&stretch))
         }

@@ -298,10 +298,10 @@ pub fn critical_path(analysis: &Analysis, process: ProcessIx) -> Result<Critical
 /// The time between the fork and the exec of a process is part of its critical path only if this time is at least 10 ms
 /// and at least one hundredth of the path. The recorder's own work before COMMAND is shorter. A guess: with longer
 /// limits, some paths would lack waits for a CPU before the exec, and one such wait lasted half a second.
-const BEFORE: (u64, u64) = (10_000_000, 100);
+const BEFORE_EXEC: (u64, u64) = (10_000_000, 100);
 
 /// The beginning of the critical path of a process, if the path ends at `to`: the first exec, or the beginning of the
-/// process if the exec came noticeably later ([`BEFORE`]), for example because the process waited for a CPU.
+/// process if the exec came noticeably later ([`BEFORE_EXEC`]), for example because the process waited for a CPU.
 fn beginning(root: &Process, to: Ktime) -> Ktime {
     // A program that was already running when the analyzed span began has no exec in the span. Then the path begins
     // where the process begins in the span.
@@ -309,7 +309,7 @@ fn beginning(root: &Process, to: Ktime) -> Ktime {
         return root.start;
     };
     let before = exec.start.since(root.start);
-    let (least, part) = BEFORE;
+    let (least, part) = BEFORE_EXEC;
     if before >= least && before.saturating_mul(part) >= to.since(root.start) {
         root.start
     } else {

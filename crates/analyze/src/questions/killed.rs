@@ -14,7 +14,7 @@ use crate::timeline::{Actor, Bucket, Stretch, Wait};
 
 /// The largest number of stretches (times in one state) that a thread may have after a wait, if the signal that ended
 /// the wait also ended the thread.
-const NEAR: usize = 64;
+const MOST_STRETCHES: usize = 64;
 
 /// The largest number of child processes that are searched for the one that worked when a signal came.
 const MOST_SEARCHED: usize = 64;
@@ -223,7 +223,7 @@ impl Graph<'_> {
         );
         let process = |thread| self.analysis.thread(thread).process;
         let after = |thread| {
-            let stretches = self.timeline.since(thread, wait.to).take(NEAR);
+            let stretches = self.timeline.since(thread, wait.to).take(MOST_STRETCHES);
             stretches.filter(|stretch| {
                 stretch.to > wait.to && stretch.doing == Bucket::Wait(Wait::Sleep)
             })
@@ -242,8 +242,8 @@ impl Graph<'_> {
     /// most a tenth of its length, as a signal handler may still wait briefly, for example to remove files.
     fn is_last(&self, thread: ThreadIx, wait: &Stretch) -> bool {
         let rest = self.timeline.since(thread, wait.to);
-        let rest: Vec<Stretch> = rest.take(NEAR + 1).collect();
-        if rest.len() > NEAR {
+        let rest: Vec<Stretch> = rest.take(MOST_STRETCHES + 1).collect();
+        if rest.len() > MOST_STRETCHES {
             return false;
         }
         let rest = rest.iter().filter(|stretch| stretch.from >= wait.to);

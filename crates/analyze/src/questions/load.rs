@@ -16,11 +16,12 @@ pub struct Load {
 /// The number of entries at which the list of a build's loads becomes coarser. The limit bounds the memory: without a
 /// bound, the list took 1.2 GB for a simulated build of 10^8 events.
 const MOST_ENTRIES: usize = 1_000_000;
-/// If a list of loads is too long, equal loads within short periods are grouped, and their order is lost. `FIRST` and
-/// `LAST` are the shortest and the longest such period in ns. The values are guesses; all sums are the same with any
-/// values.
-const FIRST: u64 = 1_000_000;
-const LAST: u64 = FIRST << 20;
+/// If a list of loads is too long, equal loads within short periods are grouped, and their order is lost.
+/// `SHORTEST_PERIOD` and
+/// `LONGEST_PERIOD` are the shortest and the longest such period in ns. The values are guesses; all sums are the same
+/// with any values.
+const SHORTEST_PERIOD: u64 = 1_000_000;
+const LONGEST_PERIOD: u64 = SHORTEST_PERIOD << 20;
 
 /// Collects how many tasks run and wait for a CPU, in the order of time. While the CPUs are busy, most switches do
 /// not change these numbers, so the list is much shorter than the timeline. If the list becomes too long, equal
@@ -77,10 +78,10 @@ impl Loads {
     }
 
     /// Makes the list of loads at most half as long as its limit by grouping equal loads within longer and longer
-    /// times, but not within more than about [`LAST`] ns.
+    /// times, but not within more than about [`LONGEST_PERIOD`] ns.
     fn coarsen(&mut self) {
-        while self.list.len() > self.most / 2 && self.length < LAST {
-            self.length = (self.length * 2).max(FIRST);
+        while self.list.len() > self.most / 2 && self.length < LONGEST_PERIOD {
+            self.length = (self.length * 2).max(SHORTEST_PERIOD);
             self.list = coarser(&self.list, self.length);
         }
         self.most = self.most.max(self.list.len().saturating_mul(2));

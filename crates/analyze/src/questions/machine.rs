@@ -24,7 +24,7 @@ const TICK: u64 = 10_000_000;
 /// A divisor: a span is covered by samples of counters if the nearest samples are at most one twentieth of the
 /// span's length away from its ends. A guess: with a larger distance, reports would print figures of the machine
 /// for spans that the samples do not cover.
-const RESOLVED: u64 = 20;
+const RESOLVED_PART: u64 = 20;
 
 /// The samples of the machine's counters, such as CPU time and free memory, in the order of time.
 #[derive(Clone, Copy, Debug)]
@@ -80,11 +80,11 @@ impl<'a> Samples<'a> {
     }
 
     /// Whether the samples of the machine's counters are dense enough for statements about a span of time: there are
-    /// samples near the ends of the span, and the span has at least `RESOLVED` of the kernel's ticks of CPU time.
+    /// samples near the ends of the span, and the span has at least `RESOLVED_PART` of the kernel's ticks of CPU time.
     pub fn resolve(&self, span: (Ktime, Ktime)) -> bool {
         let (from, to) = span;
         let length = to.since(from);
-        let tolerated = length / RESOLVED;
+        let tolerated = length / RESOLVED_PART;
         let is_near = |time: Ktime| {
             let after = self.0.partition_point(|(at, _)| *at < time);
             let before = after.checked_sub(1).and_then(|at| self.0.get(at));

@@ -126,7 +126,7 @@ impl Schedule {
     fn simulation(&self, machine: Machine, with: (Changes, Effect), traced: bool) -> Done {
         let (changes, effect) = with;
         let planned = if machine.planned || machine.jobs.is_some() {
-            gates::PLANNED
+            gates::PLANNED_JOBS
         } else {
             0
         };
@@ -134,7 +134,7 @@ impl Schedule {
             machine,
             plan: &self.plan,
             effect,
-            changes: changes & !gates::PLANNED | planned,
+            changes: changes & !gates::PLANNED_JOBS | planned,
             remains: &self.remains,
             traced,
         };

@@ -11,24 +11,24 @@ use crate::status::killed_by;
 use crate::timeline::{Actor, Bucket, Stretch, Timeline, Wait};
 
 /// The largest number of stretches of a thread's timeline before a moment that are searched for the reason of a signal.
-const NEAR: usize = 64;
+const MOST_STRETCHES: usize = 64;
 
 /// The largest number of threads of a process that are searched for the reason of a signal.
 const THREADS: usize = 64;
 
 /// The longest time in ns that a thread works after a signal that kills it, before it begins to exit. The number is a
 /// guess: with a longer time, a sender would be blamed for the end of a process that ended itself.
-const PROMPT: u64 = 100_000;
+const PROMPT_EXIT: u64 = 100_000;
 
 /// If a thread has worked for this many ns since its waking, it was woken for its work, and not by a signal. The number
 /// is a guess: with a longer time, a signal that a worker sends on its own would be taken for a signal that the worker
 /// only passes on.
-const WORKED: u64 = 20_000_000;
+const LONG_WORK: u64 = 20_000_000;
 
 /// A program counts as checking in a loop whether a process has ended if it has slept briefly at least this many times
 /// in a row. [`NAP`] is the longest such sleep in ns. Both numbers are guesses: with fewer or longer sleeps, ordinary
 /// pauses before a kill would count as such loops.
-const LOOKS: usize = 5;
+const LEAST_LOOKS: usize = 5;
 const NAP: u64 = 100_000_000;
 
 /// The sender of the signal that killed a process.
@@ -90,7 +90,7 @@ fn woken_to_exit(analysis: &Analysis, timeline: &Timeline, ix: ThreadIx) -> Opti
                 // A thread that exits wakes its parent and the readers of its pipes. So a waker that had begun to
                 // exit did not send a signal.
                 let ends = sender.exited.is_some_and(|exited| exited <= stretch.to);
-                if ends || sender.process == thread.process || worked > WORKED {
+                if ends || sender.process == thread.process || worked > LONG_WORK {
                     return None;
                 }
                 let by_signal = matches!(
@@ -99,7 +99,7 @@ fn woken_to_exit(analysis: &Analysis, timeline: &Timeline, ix: ThreadIx) -> Opti
                 );
                 return Some(Sender {
                     process: sender.process,
-                    is_proven: by_signal || worked <= PROMPT,
+                    is_proven: by_signal || worked <= PROMPT_EXIT,
                     time_out: time_out(timeline, by, stretch.to),
                 });
             }
@@ -182,14 +182,14 @@ fn time_out(timeline: &Timeline, thread: ThreadIx, at: Ktime) -> TimeOut {
     }
 }
 
-/// Whether the last waits of a thread before a moment were at least [`LOOKS`] short sleeps.
+/// Whether the last waits of a thread before a moment were at least [`LEAST_LOOKS`] short sleeps.
 fn looks_again(timeline: &Timeline, thread: ThreadIx, at: Ktime) -> bool {
     let waits = waits_before(timeline, thread, at);
     let naps = waits.take_while(|wait| {
         let is_sleep = wait.reason == Reason::Timer && wait.waker().is_timer();
         is_sleep && wait.length() <= NAP
     });
-    naps.take(LOOKS).count() == LOOKS
+    naps.take(LEAST_LOOKS).count() == LEAST_LOOKS
 }
 
 /// The last wait of a thread before a moment.
@@ -214,7 +214,7 @@ fn backwards(
     at: Ktime,
 ) -> impl Iterator<Item = Stretch> + '_ {
     let last = timeline.number_before(thread, at);
-    let numbers = last.map(|last| last.saturating_sub(NEAR)..=last);
+    let numbers = last.map(|last| last.saturating_sub(MOST_STRETCHES)..=last);
     let numbers = numbers.into_iter().flatten().rev();
     numbers.filter_map(move |number| timeline.get(thread, number))
 }

@@ -12,7 +12,7 @@ use crate::timeline::{Actor, Bucket, Stretch, Timeline};
 /// A divisor: between two waits of a loop, the thread may work for at most one tenth of a wait's length. The number is
 /// a guess, verified with the thread by which pytest-xdist reads a queue: if more work were allowed, a wait before real
 /// work would count as a tick.
-const BETWEEN: u64 = 10;
+const BETWEEN_PART: u64 = 10;
 /// If a thread ended a wait of another thread, at most this many stretches (times in one state) of the first thread are
 /// searched for a waking by the other thread. The number is a guess: an answer to a request takes a few stretches.
 const ANSWER: usize = 1000;
@@ -73,7 +73,7 @@ fn of_thread(
                 continue;
             }
         }
-        let goes_on = stretch.timeout == timeout && between <= length / BETWEEN;
+        let goes_on = stretch.timeout == timeout && between <= length / BETWEEN_PART;
         if !goes_on {
             open.clear();
         }

@@ -18,7 +18,7 @@ const MOST_WAITS: usize = 64;
 const LATEST_END: u64 = 1_000_000;
 /// The reasons for waiting in which event loops wait for the rest of a timer's time. Calls that only sleep are not
 /// among them: no other event ends such a call early, so the call never waits for the rest of a time.
-const LOOPS: [Reason; 2] = [Reason::Poll, Reason::Lock];
+const LOOP_REASONS: [Reason; 2] = [Reason::Poll, Reason::Lock];
 
 /// A timer of a thread that did other work between the moment at which the timer was set and its last wait for the
 /// timer.
@@ -98,7 +98,7 @@ impl TimedWait {
 /// The timers of a thread that it set before other work, in the order of the waits that they ended.
 pub fn set_early(timeline: &Timeline, thread: ThreadIx) -> Vec<SetTimer> {
     let mut timers = Vec::new();
-    if !LOOPS
+    if !LOOP_REASONS
         .iter()
         .any(|reason| timeline.may_wait(thread, *reason))
     {
@@ -109,7 +109,7 @@ pub fn set_early(timeline: &Timeline, thread: ThreadIx) -> Vec<SetTimer> {
     let mut after_timer = false;
     for stretch in timeline.of(thread) {
         let is_wait = stretch.doing == Bucket::Wait(Wait::Sleep);
-        if !is_wait || !LOOPS.contains(&stretch.reason) {
+        if !is_wait || !LOOP_REASONS.contains(&stretch.reason) {
             continue;
         }
         let wait = TimedWait::of(&stretch);

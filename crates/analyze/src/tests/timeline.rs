@@ -2,7 +2,7 @@
 
 use tr_format::event::{CpuId, Tid, Timeout};
 
-use super::change::{DOING, REASON};
+use super::change::{DOING_STATES, REASON};
 use super::*;
 
 /// The time-out with the largest code. A change stores some bits of the code in `doing` and the others in `reason`,
@@ -98,7 +98,7 @@ fn a_preempted_thread_has_no_waker() {
 
 #[test]
 fn every_state_survives() {
-    for doing in DOING {
+    for doing in DOING_STATES {
         let why = Why {
             actor: ActorRef::UNKNOWN,
             reason: 200,
@@ -136,7 +136,7 @@ fn random(seed: u64, count: usize) -> Vec<Added> {
             random(1 << 28),
             random(1 << 40),
         ][random(4) as usize];
-        let doing = DOING[random(10) as usize];
+        let doing = DOING_STATES[random(10) as usize];
         let cpu = (random(8) > 0).then(|| CpuId(random(300) as u16));
         let (doing, cpu) = match doing {
             Bucket::OnCpu(_) => (Bucket::OnCpu(cpu), cpu),

@@ -84,8 +84,8 @@ pub(super) struct Change {
     pub(super) actor: ActorRef,
     /// The number of the CPU that the thread was on ([`Stretch::cpu`]); `u16::MAX` if it was on none or it is unknown.
     pub(super) cpu: u16,
-    /// Two numbers in one byte. The low four bits are the thread's state, as an index of [`DOING`]. The high four
-    /// bits are the low bits of a wait's [`Timeout`] code.
+    /// Two numbers in one byte. The low four bits are the thread's state, as an index of [`DOING_STATES`]. The high
+    /// four bits are the low bits of a wait's [`Timeout`] code.
     pub(super) doing: u8,
     /// Two numbers in one byte. The low five bits are the code of the [`Reason`] for a wait. The high three bits
     /// are the high bits of the wait's [`Timeout`] code.
@@ -93,7 +93,7 @@ pub(super) struct Change {
 }
 
 /// The states of a thread by their numbers in changes of state. A change stores the CPU separately.
-pub(super) const DOING: [Bucket; 10] = [
+pub(super) const DOING_STATES: [Bucket; 10] = [
     Bucket::Unknown,
     Bucket::OnCpu(None),
     Bucket::RunQueue { preempted: false },
@@ -106,7 +106,8 @@ pub(super) const DOING: [Bucket; 10] = [
     Bucket::Wait(Wait::Unknown),
 ];
 
-/// Two indices of [`DOING`]: the index of [`Bucket::OnCpu`], and the index of the last state that has no [`Reason`].
+/// Two indices of [`DOING_STATES`]: the index of [`Bucket::OnCpu`], and the index of the last state that has no
+/// [`Reason`].
 pub(super) const STATE_ON_CPU: u8 = 1;
 pub(super) const LAST_WITHOUT_REASON: u8 = 3;
 
@@ -147,7 +148,7 @@ impl Change {
             Bucket::Unknown | Bucket::RunQueue { .. } | Bucket::Wait(_) => (doing, actor),
         };
         let waits = matches!(doing, Bucket::Wait(_));
-        let doing = DOING.iter().position(|known| *known == doing);
+        let doing = DOING_STATES.iter().position(|known| *known == doing);
         Change {
             from,
             actor,
@@ -164,7 +165,7 @@ impl Change {
 
     /// The state of the thread from this change on, without the CPU.
     pub(super) fn state(&self) -> Option<&'static Bucket> {
-        DOING.get(usize::from(self.doing & ((1 << DOING_BITS) - 1)))
+        DOING_STATES.get(usize::from(self.doing & ((1 << DOING_BITS) - 1)))
     }
 
     pub(super) fn doing(&self) -> Bucket {

@@ -6,7 +6,7 @@ use tr_format::event::{CpuId, Ktime, Tid};
 
 use super::change::{ActorRef, Change, Why};
 use super::packed::{Packed, Reader};
-use super::{Line, Recent, Timeline, AHEAD};
+use super::{Line, Recent, Timeline, AHEAD_BYTES};
 use crate::ids::ThreadIx;
 use crate::scratch::Scratch;
 use crate::state::{Bucket, Wait};
@@ -29,16 +29,16 @@ pub(crate) struct Draft {
 
 /// The number of bytes of packed timelines in memory at which complete segments are moved to the scratch file for the
 /// first time, if there is one.
-const KEPT: usize = 32 << 20;
+const KEPT_BYTES: usize = 32 << 20;
 /// The least number of packed bytes of timelines that are written to the scratch file at once, except at the end.
-const WRITTEN: usize = 1 << 20;
+const WRITTEN_BYTES: usize = 1 << 20;
 
 impl Draft {
     pub(crate) fn new(scratch: Option<&'static Scratch>) -> Draft {
         Draft {
             scratch,
-            moves_at: KEPT,
-            kept: KEPT,
+            moves_at: KEPT_BYTES,
+            kept: KEPT_BYTES,
             ..Draft::default()
         }
     }
@@ -77,7 +77,7 @@ impl Draft {
         let Some(scratch) = self.scratch else {
             return;
         };
-        let mut piece: Vec<u8> = Vec::with_capacity(WRITTEN);
+        let mut piece: Vec<u8> = Vec::with_capacity(WRITTEN_BYTES);
         let mut moving: Vec<(usize, usize)> = Vec::new();
         let tasks = self.tasks.len();
         for task in 0..tasks {
@@ -88,7 +88,7 @@ impl Draft {
                     moving.push((task, movable));
                 }
             }
-            if piece.len() < WRITTEN && task + 1 < tasks {
+            if piece.len() < WRITTEN_BYTES && task + 1 < tasks {
                 continue;
             }
             let Ok(mut place) = scratch.write(&piece) else {
@@ -114,7 +114,7 @@ impl Draft {
         let Some(packed) = self.tasks.get(task) else {
             return Vec::new();
         };
-        let mut reader = Reader::new(self.scratch, AHEAD);
+        let mut reader = Reader::new(self.scratch, AHEAD_BYTES);
         let (mut all, mut segment) = (Vec::new(), Vec::new());
         for number in 0..packed.segments() {
             packed.unpack(task, number, &mut reader, &mut segment);

@@ -1,14 +1,14 @@
 //! The changes of one task's state, packed: four to eight bytes for each change instead of 16.
 //!
-//! Changes are packed in segments of [`LENGTH`]. A segment can be unpacked alone, and an index has the place and the
-//! time of each segment. Complete segments can move to a [`Scratch`] file.
+//! Changes are packed in segments of [`SEGMENT_LENGTH`]. A segment can be unpacked alone, and an index has the place
+//! and the time of each segment. Complete segments can move to a [`Scratch`] file.
 //!
 //! A packed change begins with one byte. The byte is followed by the time since the change before (0 in the first
 //! change of a segment, whose time is in the index) and, as the byte indicates, by an actor and other facts:
 //!
 //! | bits of the byte | contents |
 //! | --- | --- |
-//! | 0 to 3 | the state, a place in `DOING` |
+//! | 0 to 3 | the state, a place in `DOING_STATES` |
 //! | 4 and 5 | the length of the time: 2, 3, 4 or 8 bytes |
 //! | 6 | whether there is an actor |
 //! | 7 | whether other facts differ from those of the last change of the same kind in the segment |
@@ -23,7 +23,7 @@ use tr_format::event::Ktime;
 
 /// The number of packed changes of state in a segment. The number is a guess: with more, a look-up unpacks more
 /// changes; with fewer, the beginnings of segments take more memory. No result depends on it.
-pub(super) const LENGTH: usize = 64;
+pub(super) const SEGMENT_LENGTH: usize = 64;
 
 /// The largest number of bytes of a packed change: one byte, up to 8 for the time, 10 for an actor, and 5 for the
 /// reason, the time-out and the CPU.
@@ -162,7 +162,7 @@ impl Packed {
     /// than the last one. Returns the number of bytes by which the packed bytes in memory grew.
     pub fn push(&mut self, task: usize, change: Change) -> usize {
         let before = self.bytes.len();
-        if (self.count as usize).is_multiple_of(LENGTH) {
+        if (self.count as usize).is_multiple_of(SEGMENT_LENGTH) {
             self.index.push(Segment {
                 from: change.from,
                 place: self.begin + before as u64,
@@ -233,8 +233,8 @@ impl Packed {
             None => self.begin + self.bytes.len() as u64,
         };
         let count = (self.count as usize)
-            .saturating_sub(segment * LENGTH)
-            .min(LENGTH);
+            .saturating_sub(segment * SEGMENT_LENGTH)
+            .min(SEGMENT_LENGTH);
         let bytes = match first.at().checked_sub(self.begin) {
             Some(at) => {
                 let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);

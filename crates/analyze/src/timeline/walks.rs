@@ -7,9 +7,9 @@ use std::collections::BinaryHeap;
 use tr_format::event::Ktime;
 
 use super::change::Change;
-use super::packed::{Reader, LENGTH};
+use super::packed::{Reader, SEGMENT_LENGTH};
 use super::stretch::Stretch;
-use super::{Timeline, AHEAD};
+use super::{Timeline, AHEAD_BYTES};
 use crate::ids::ThreadIx;
 
 /// Iterates over the stretches of a thread in the order of time.
@@ -31,16 +31,16 @@ impl Iterator for Stretches<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<Stretch> {
-        if self.number.is_multiple_of(LENGTH) || self.changes.is_empty() {
+        if self.number.is_multiple_of(SEGMENT_LENGTH) || self.changes.is_empty() {
             self.enter()?;
         }
-        let at = self.number % LENGTH;
+        let at = self.number % SEGMENT_LENGTH;
         let change = self.changes.get(at)?;
         let until = match self.changes.get(at + 1) {
             Some(next) => next.from,
             None => {
                 let line = &self.timeline.lines[self.thread];
-                let next = line.begin_of(self.number / LENGTH + 1);
+                let next = line.begin_of(self.number / SEGMENT_LENGTH + 1);
                 next.unwrap_or(line.end)
             }
         };
@@ -57,7 +57,7 @@ impl<'a> Stretches<'a> {
             thread,
             number,
             by_task: false,
-            reader: Reader::new(timeline.scratch, AHEAD),
+            reader: Reader::new(timeline.scratch, AHEAD_BYTES),
             changes: Vec::new(),
         }
     }
@@ -82,14 +82,14 @@ impl<'a> Stretches<'a> {
         } = self;
         let line = &timeline.lines[*thread];
         if *by_task && line.plain.is_none() {
-            while *number < line.count() && !line.packed.has_by_task(*number / LENGTH) {
-                *number = (*number / LENGTH + 1) * LENGTH;
+            while *number < line.count() && !line.packed.has_by_task(*number / SEGMENT_LENGTH) {
+                *number = (*number / SEGMENT_LENGTH + 1) * SEGMENT_LENGTH;
             }
         }
         if *number >= line.count() {
             return None;
         }
-        timeline.unpack(*thread, *number / LENGTH, reader, changes);
+        timeline.unpack(*thread, *number / SEGMENT_LENGTH, reader, changes);
         Some(())
     }
 }

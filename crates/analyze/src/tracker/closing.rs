@@ -6,7 +6,7 @@ use tr_format::event::{Ktime, Tid};
 
 /// The longest time in nanoseconds from the moment at which a task closes a TCP connection to the softirq that tells the
 /// other end. A guess: measured were 7 to 40 µs.
-const CLOSES: u64 = 200_000;
+const LATEST_CLOSE: u64 = 200_000;
 
 /// The time at which each task last closed a TCP connection to a loopback address, and so to this machine. The packet
 /// that says so to the other end follows at once, in a softirq on the task's CPU.
@@ -22,6 +22,6 @@ impl LastClosed {
     /// at that time handles the end of this connection.
     pub fn has_just_closed(&self, task: Tid, time: Ktime) -> bool {
         let closed = self.0.get(&task);
-        closed.is_some_and(|closed| *closed <= time && time.since(*closed) <= CLOSES)
+        closed.is_some_and(|closed| *closed <= time && time.since(*closed) <= LATEST_CLOSE)
     }
 }

@@ -6,19 +6,19 @@ use tr_format::event::{
 };
 
 use super::Tracker;
-use crate::order::{Event, MISSING};
+use crate::order::{Event, MISSING_EVENTS};
 use crate::state::State;
 
 /// The return value of [`Tracker::misfit`] for an event that fits the states of its tasks well, so that it comes
 /// first among events with equal times. The number is part of the layout of a key for sorting.
-const WELL: u8 = 0;
+const GOOD_FIT: u8 = 0;
 /// The return value of [`Tracker::misfit`] for an event that is possible in the states of its tasks but unlikely.
 /// The number is part of the layout of a key for sorting.
-const POSSIBLE: u8 = 1;
+const UNLIKELY_FIT: u8 = 1;
 
 impl Tracker {
-    /// Returns how badly an event fits the states of its tasks: [`WELL`], [`POSSIBLE`], or [`MISSING`] if the event
-    /// contradicts them unless other events are missing.
+    /// Returns how badly an event fits the states of its tasks: [`GOOD_FIT`], [`UNLIKELY_FIT`], or [`MISSING_EVENTS`]
+    /// if the event contradicts them unless other events are missing.
     pub fn misfit(&self, event: &Event) -> u8 {
         match event {
             Event::Sched(cpu, event) => self.misfit_sched(*cpu, event),
@@ -31,22 +31,22 @@ impl Tracker {
         match event.kind {
             SchedKind::Switch(Switch { prev, next, .. }) => {
                 let leaves = match self.state_of(prev, time).filter(|_| prev != Tid::IDLE) {
-                    Some(State::On(on)) if on.is_some_and(|on| on != cpu) => MISSING,
-                    None | Some(State::On(_) | State::Unknown) => WELL,
-                    Some(_) => MISSING,
+                    Some(State::On(on)) if on.is_some_and(|on| on != cpu) => MISSING_EVENTS,
+                    None | Some(State::On(_) | State::Unknown) => GOOD_FIT,
+                    Some(_) => MISSING_EVENTS,
                 };
                 let enters = match self.state_of(next, time).filter(|_| next != Tid::IDLE) {
-                    Some(State::On(_) | State::Dead) => MISSING,
-                    Some(State::Waiting(_)) => POSSIBLE,
+                    Some(State::On(_) | State::Dead) => MISSING_EVENTS,
+                    Some(State::Waiting(_)) => UNLIKELY_FIT,
                     None if next != Tid::IDLE => self.unborn(self.system_wide, time),
-                    None | Some(State::Runnable { .. } | State::Unknown) => WELL,
+                    None | Some(State::Runnable { .. } | State::Unknown) => GOOD_FIT,
                 };
                 leaves.max(enters)
             }
             SchedKind::Waking(Waking { wakee, new, .. }) => match self.state_of(wakee, time) {
-                Some(State::Dead) => MISSING,
+                Some(State::Dead) => MISSING_EVENTS,
                 None => self.unborn(self.system_wide || new, time),
-                _ => WELL,
+                _ => GOOD_FIT,
             },
         }
     }
@@ -58,29 +58,29 @@ impl Tracker {
             }) => match self.state_of(*tid, time) {
                 // A parent forks while it is running, so the fork fits badly if the parent is off CPU.
                 Some(State::Dead) | None => match self.state_of(*parent_tid, time) {
-                    Some(State::Runnable { .. } | State::Waiting(_)) => POSSIBLE,
-                    _ => WELL,
+                    Some(State::Runnable { .. } | State::Waiting(_)) => UNLIKELY_FIT,
+                    _ => GOOD_FIT,
                 },
-                Some(_) => MISSING,
+                Some(_) => MISSING_EVENTS,
             },
             LifeKind::Exec(Exec { old_tid: tid, .. }) | LifeKind::Exit(Exit { tid, .. }) => {
                 match self.state_of(*tid, time) {
-                    Some(State::On(_)) => WELL,
-                    Some(State::Dead) | None => MISSING,
-                    Some(_) => POSSIBLE,
+                    Some(State::On(_)) => GOOD_FIT,
+                    Some(State::Dead) | None => MISSING_EVENTS,
+                    Some(_) => UNLIKELY_FIT,
                 }
             }
             LifeKind::Final(last) => match self.state_of(last.tid, time) {
-                Some(State::Dead) | None => WELL,
-                Some(_) => MISSING,
+                Some(State::Dead) | None => GOOD_FIT,
+                Some(_) => MISSING_EVENTS,
             },
             LifeKind::Account(Account { tid, .. })
             | LifeKind::Detached(Detached { tid, .. })
             | LifeKind::End(TaskEnd { tid, .. }) => match self.state_of(*tid, time) {
-                Some(State::Dead) | None => MISSING,
-                Some(_) => WELL,
+                Some(State::Dead) | None => MISSING_EVENTS,
+                Some(_) => GOOD_FIT,
             },
-            _ => WELL,
+            _ => GOOD_FIT,
         }
     }
 
@@ -88,9 +88,9 @@ impl Tracker {
     /// lost, the fork of this task is still to come. The fork must come first, so the event does not fit yet.
     fn unborn(&self, forked: bool, time: Ktime) -> u8 {
         if forked && self.begun && self.gaps.lives_before(time).is_none() {
-            MISSING
+            MISSING_EVENTS
         } else {
-            POSSIBLE
+            UNLIKELY_FIT
         }
     }
 

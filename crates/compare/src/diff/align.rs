@@ -7,7 +7,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::run::{Figures, Proc, Run, WAYS};
+use super::run::{Figures, Proc, Run, MATCH_KEYS};
 use tr_programs::program_name::ProgramName;
 use tr_text::phrase::Phrase;
 
@@ -26,7 +26,7 @@ pub struct Slot {
     pub runs: Vec<Option<Figures>>,
     /// The number of runs in which the process of this slot (one process matched across all runs) is COMMAND itself.
     commands: usize,
-    keys: [u64; WAYS],
+    keys: [u64; MATCH_KEYS],
 }
 
 impl Slot {
@@ -167,7 +167,7 @@ fn find(slots: &[Slot], run: &Run) -> Vec<Option<usize>> {
     // Parents come first, because the match of a child is searched among the children of its parent's match.
     let generations = generations(search.processes);
     for generation in &generations {
-        for way in 0..WAYS {
+        for way in 0..MATCH_KEYS {
             for at in generation {
                 let Some(process) = search.processes.get(*at).filter(|_| search.missing(*at))
                 else {
@@ -185,7 +185,7 @@ fn find(slots: &[Slot], run: &Run) -> Vec<Option<usize>> {
         }
         all_of_program(&mut search, &programs, generation);
     }
-    for way in 0..WAYS {
+    for way in 0..MATCH_KEYS {
         for at in 0..search.processes.len() {
             let Some(process) = search.processes.get(at).filter(|_| search.missing(at)) else {
                 continue;

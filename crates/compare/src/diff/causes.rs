@@ -128,18 +128,18 @@ const OF_OWN: u128 = 20;
 const OF_WALL: u128 = 20;
 /// The most CPU time of equal work when other tasks share cores and caches with it, as a multiple of its CPU time
 /// alone: 7/5. Measured by `diff.py`: with this limit, no growth by two spinning tasks is attributed to the build.
-const SHARED: Ratio = Ratio {
+const SHARED_RATIO: Ratio = Ratio {
     factor: 7,
     divisor: 5,
 };
 /// The largest ratio by which CPU models of one fleet change the CPU time: two.
-const MODELS: Ratio = Ratio {
+const MODEL_RATIO: Ratio = Ratio {
     factor: 2,
     divisor: 1,
 };
 /// The least difference between the sides in the CPU time of tasks outside of the build, in thousandths of the time of
 /// all CPUs, that can change the build's CPU time: a tenth. A guess; `diff.py` judges it on planted differences.
-const MORE: i128 = 100;
+const LEAST_OUTSIDE: i128 = 100;
 
 /// A fraction of two integers, as a limit for the ratio of the larger to the smaller side of a comparison.
 #[derive(Clone, Copy, Debug)]
@@ -235,7 +235,11 @@ impl Causes {
         causes.cpus = cpus(sides);
         let beside = causes.beside(sides, changed).then_some(Doubt::Beside);
         let model = || causes.model(sides, changed).then_some(Doubt::Model);
-        let cpus = || causes.cpus.filter(|_| causes.is_alike(SHARED, changed));
+        let cpus = || {
+            causes
+                .cpus
+                .filter(|_| causes.is_alike(SHARED_RATIO, changed))
+        };
         causes.doubt = beside.or_else(model).or_else(cpus);
         (causes.shares, causes.against) = causes.shares(sides, &wall);
         causes
@@ -394,10 +398,10 @@ impl Causes {
             .any(|share| with(share.ns) && share.ns.unsigned_abs() * OF_WALL >= wall);
         let more = sides.judge(others).is_some_and(|judged| {
             judged.verdict != SpreadVerdict::Inside
-                && judged.difference().abs() >= MORE
+                && judged.difference().abs() >= LEAST_OUTSIDE
                 && with(judged.difference())
         });
-        (machine || more) && self.is_alike(SHARED, changed)
+        (machine || more) && self.is_alike(SHARED_RATIO, changed)
     }
 
     /// Whether two conditions are true. The CPU times of the base and of the new runs differ by no more than the factor
@@ -426,7 +430,7 @@ impl Causes {
         let known = sides.runs().all(|run| !run.cpu.is_empty());
         let one = |run: &Run| sides.new.iter().any(|other| other.cpu == run.cpu);
         let apart = known && !sides.base.iter().any(one);
-        apart && self.is_alike(MODELS, changed)
+        apart && self.is_alike(MODEL_RATIO, changed)
     }
 
     /// The party to which the whole difference between the builds is attributed; `None` if no cause was found.

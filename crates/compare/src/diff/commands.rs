@@ -5,7 +5,7 @@ use super::Diff;
 use tr_text::units;
 
 /// The largest width in columns of a command line in a warning. Longer command lines are shortened.
-const SHOWN: usize = 60;
+const COMMAND_WIDTH: usize = 60;
 
 /// The command lines of the runs on one side of a comparison as text; several if the runs are of different
 /// commands.
@@ -60,7 +60,9 @@ pub(super) fn other_commands(diff: &Diff) -> Option<String> {
             kinds.push(run);
         }
     }
-    let all = kinds.iter().map(|run| units::shorten(&run.command, SHOWN));
+    let all = kinds
+        .iter()
+        .map(|run| units::shorten(&run.command, COMMAND_WIDTH));
     (kinds.len() > 1).then(|| {
         format!(
             "not the same command: {}",

@@ -18,7 +18,7 @@ const LEVELS: usize = 60;
 /// thousandth is not drawn.
 const NARROWEST_FRAME: u64 = 1000;
 /// The divisor of the flame graph's width that gives the least width of a frame with a name: one fortieth.
-const NAMED: u64 = 40;
+const NAMED_PART: u64 = 40;
 /// The height of a level of the flame graph in CSS pixels.
 const LEVEL: usize = 17;
 /// The height of a frame of the flame graph in CSS pixels: one less than a level's, which leaves a gap between levels.
@@ -137,7 +137,7 @@ impl Graph<'_> {
         } else if change != 0 {
             why = ", within the noise of the samples";
         }
-        let text = if width.saturating_mul(NAMED) < self.whole {
+        let text = if width.saturating_mul(NAMED_PART) < self.whole {
             String::new()
         } else {
             pictures::name(&drawn, FRAME)

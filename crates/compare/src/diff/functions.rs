@@ -135,7 +135,7 @@ pub fn changes(sides: Sides<'_>, ask: &Ask) -> Option<Vec<FunctionChange>> {
 pub const RULE: &str =
     "Differences within the noise of their samples (three standard deviations) are left out.";
 /// The sentence in place of the table of functions, if no function's CPU time differs between two builds.
-pub const NONE: &str =
+pub const NO_DIFFERENCE: &str =
     "No function's time differs by more than the noise of its samples (three standard deviations).";
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ pub(super) struct WallGrowth {
 
 /// The words for the figure that the gate (`--fail-over`) judges instead of the wall time: the time that the build
 /// takes with CPUs for itself.
-const OWN: &str = "the build's own time";
+const OWN_TIME: &str = "the build's own time";
 
 impl Gate {
     /// Whether the build has become too slow by the gate's rules, so that `tr diff` ends with exit status 1.
@@ -71,7 +71,7 @@ impl Gate {
 
     /// The words for the figure that the gate (`--fail-over`) judges, such as `wall time`.
     fn title(&self) -> &'static str {
-        self.wall.map_or(self.figure.title(), |_| OWN)
+        self.wall.map_or(self.figure.title(), |_| OWN_TIME)
     }
 
     /// The decision of the gate (`--fail-over`) in a sentence, such as `passed: wall time +3.0 %, …`.

@@ -5,7 +5,7 @@ use super::{commands, conclusion, flame, gate, run, tables, warnings};
 use std::fmt::Write;
 
 use super::commands::command;
-use super::functions::NONE;
+use super::functions::NO_DIFFERENCE;
 use super::lanes::Axis;
 use super::tables::{Frame, Medium};
 use super::{Diff, Figure, Run};
@@ -48,7 +48,7 @@ pub fn render(diff: &Diff) -> String {
     tables::show_machine(diff, &mut Page(&mut body));
     flame::flame_card(diff, &mut body);
     if diff.functions.as_ref().is_some_and(Vec::is_empty) {
-        let _ = writeln!(body, "<p class=\"dim\">{NONE}</p>");
+        let _ = writeln!(body, "<p class=\"dim\">{NO_DIFFERENCE}</p>");
     }
     tables::show_functions(diff, &mut Page(&mut body));
     let title = html(&commands::title(diff, usize::MAX));

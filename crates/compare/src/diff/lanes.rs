@@ -18,7 +18,7 @@ const COLORS: usize = 8;
 const SHORTEST_BAR: u64 = 500;
 /// A divisor of the time axis: a bar has a name only if it is at least one fortieth as long as the axis, because a
 /// shorter bar of the page has too little room for a name.
-const NAMED: u64 = 40;
+const NAMED_PART: u64 = 40;
 /// The largest number of lanes, which are rows of bars, in the timeline of one run.
 const LANES: usize = 40;
 /// The height in CSS pixels of a lane in a timeline.
@@ -125,7 +125,7 @@ impl<'a> Axis<'a> {
         let length = bar.to.saturating_sub(bar.from);
         let rank = self.ranks.get(&bar.first.program);
         let name = bar.name();
-        let text = if length.saturating_mul(NAMED) < self.whole {
+        let text = if length.saturating_mul(NAMED_PART) < self.whole {
             String::new()
         } else {
             name_beside_bar(&name, height)

@@ -13,13 +13,13 @@ use tr_text::table::Table;
 use tr_text::units;
 
 /// The largest number of rows of a table that a reader of the Markdown sees without a click. A longer table is folded.
-const OPEN: usize = 10;
+const OPEN_ROWS: usize = 10;
 
 struct Comment<'a>(&'a mut String);
 
 impl Medium for Comment<'_> {
     fn show<R>(&mut self, frame: Frame, table: Table<'_, R>, rows: Vec<R>) {
-        let fold = frame.folded || frame.shown > OPEN;
+        let fold = frame.folded || frame.shown > OPEN_ROWS;
         let note = frame
             .note
             .map_or(String::new(), |note| format!("\n{note}\n"));

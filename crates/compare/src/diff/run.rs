@@ -99,7 +99,7 @@ impl Figures {
 /// The number of keys by which a process is matched with processes of other runs. They are hashes of the arguments
 /// with whole paths, of the arguments with two parts of each path, of the arguments with file names only, and of the
 /// facts that the label shows. This order is the layout of [`Proc::keys`].
-pub const WAYS: usize = 4;
+pub const MATCH_KEYS: usize = 4;
 
 /// A process in one of the compared runs, with its keys for matching and its figures.
 #[derive(Clone, Debug)]
@@ -108,7 +108,7 @@ pub struct Proc {
     pub parent: Option<usize>,
     /// The hashes by which this process is matched with processes of other runs, the most specific one first. Two
     /// processes can match if their hashes with the same index are equal.
-    pub keys: [u64; WAYS],
+    pub keys: [u64; MATCH_KEYS],
     pub program: ProgramName,
     pub label: Phrase,
     pub figures: Figures,
@@ -382,7 +382,7 @@ fn parents_first(analysis: &Analysis) -> Vec<ProcessIx> {
     order
 }
 
-fn keys(process: &Process, cwd: &str, pids: &[u32]) -> [u64; WAYS] {
+fn keys(process: &Process, cwd: &str, pids: &[u32]) -> [u64; MATCH_KEYS] {
     let forked = process.execs.is_empty();
     let by_identity = normal::identity_key(&Identity::of(process), forked, cwd, pids);
     let by = |paths| {

@@ -117,7 +117,7 @@ pub struct Difference {
 
 /// The largest number of runs, base and new together, for which the p value of the rank test is computed exactly. With
 /// more runs a normal approximation is used, unless one side has a single run.
-const EXACT: usize = 40;
+const EXACT_RUNS: usize = 40;
 /// The significance level of the rank test: a difference with a larger p value is within the spread of the runs. A
 /// guess, which is the usual convention: one in twenty pairs of equal builds counts as different.
 pub const ALPHA: f64 = 0.05;
@@ -227,7 +227,7 @@ fn mann_whitney(base: &[u64], new: &[u64]) -> f64 {
         let as_far = |rank: &&usize| rank.abs_diff(count + 1) as f64 >= far;
         return ranks.iter().filter(as_far).count() as f64 / count as f64;
     }
-    if count > EXACT {
+    if count > EXACT_RUNS {
         normal_p(&all, few, far)
     } else {
         exact_p(&ranks, few, far)

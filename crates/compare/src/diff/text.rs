@@ -1,6 +1,6 @@
 //! Writes `tr diff` as text for a terminal.
 
-use super::functions::NONE;
+use super::functions::NO_DIFFERENCE;
 use super::tables::{Frame, Medium};
 use super::Diff;
 use super::{commands, conclusion, ends, gate, tables, warnings};
@@ -64,7 +64,7 @@ pub fn page(diff: &Diff, style: &Style) -> Page {
     tables::show_functions(diff, &mut terminal);
     if diff.functions.as_ref().is_some_and(Vec::is_empty) {
         out.blank();
-        out.wrapped(Paint::Dim, "", NONE);
+        out.wrapped(Paint::Dim, "", NO_DIFFERENCE);
     }
     if let Some((text, failed)) = gate::gate_words(diff) {
         out.blank();

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::{Gain, Job, Pipeline, SHOWN};
+use super::{Gain, Job, Pipeline, SHOWN_STEPS};
 use tr_report::html::verdict_page;
 use tr_text::escape::html;
 use tr_text::pictures::{card, ticks};
@@ -17,7 +17,7 @@ const BAR: usize = 18;
 /// The number of different colours for the jobs on the chain that sets the pipeline's time.
 const COLORS: usize = 8;
 /// A width in percent of the time axis: a job's name is written into its bar only if the bar is wider.
-const NAMED: f64 = 18.0;
+const NAMED_WIDTH: f64 = 18.0;
 
 /// A job of the pipeline, and the number of the row in which the page draws it.
 #[derive(Clone, Copy)]
@@ -183,7 +183,7 @@ impl Pipeline {
             .column("length", |job| Cell::Time(job.length()))
             .column("of all", |job| Cell::Share(job.length(), self.length))
             .words("its longest steps", |job| {
-                let steps = job.steps.iter().take(SHOWN);
+                let steps = job.steps.iter().take(SHOWN_STEPS);
                 let steps =
                     steps.map(|step| format!("{} {}", units::time(step.ns), step.name.short()));
                 Cell::from(steps.collect::<Vec<_>>().join(" · "))
@@ -231,7 +231,7 @@ fn named(job: &&Job) -> String {
 /// Writes the name of a job into its bar on the page of a pipeline. If the bar is too narrow, the name stands to the
 /// right of a bar that ends in the first 60 % of the time axis, and to the left of any other.
 fn name(out: &mut String, job: &Job, x: f64, width: f64, y: usize) {
-    let (at, shift, anchor) = match (width > NAMED, x + width < 60.0) {
+    let (at, shift, anchor) = match (width > NAMED_WIDTH, x + width < 60.0) {
         (true, _) => (x, 4, "start"),
         (false, true) => (x + width, 4, "start"),
         (false, false) => (x, -4, "end"),

@@ -8,7 +8,7 @@ use super::{Graph, Job};
 use tr_text::units;
 
 /// The largest number of names of CI jobs that one warning lists.
-const NAMED: usize = 5;
+const MOST_NAMED: usize = 5;
 
 /// The name that a job has in the graph of jobs: its own name, with or without the added number, if the graph has it.
 /// Otherwise the values of a matrix are cut off, which the CI system adds to a job's name (`test (slow)`): a job that
@@ -53,13 +53,13 @@ pub(super) fn strangers(jobs: &[Job], graph: &Graph) -> Vec<String> {
         .filter(|job| !named.contains(job.name.as_str()) && !named.contains(plain(job, graph)));
     let others: Vec<&str> = others.map(|job| job.name.as_str()).collect();
     let list = |all: &[&str]| {
-        let more = all.len().saturating_sub(NAMED);
+        let more = all.len().saturating_sub(MOST_NAMED);
         let more = if more > 0 {
             format!(" and {} more", units::count(more as u64))
         } else {
             String::new()
         };
-        let names: Vec<&str> = all.iter().take(NAMED).copied().collect();
+        let names: Vec<&str> = all.iter().take(MOST_NAMED).copied().collect();
         names.join(", ") + &more
     };
     let mut said = Vec::new();

@@ -35,7 +35,7 @@ pub const MARKER: &str = "runs";
 const VERSION: &str = "1";
 
 /// The value of the partition `repo` for runs whose project is named neither by the user nor by a CI system.
-const LOCAL: &str = "local";
+const LOCAL_PROJECT: &str = "local";
 
 /// The place of a run in a dataset: the directories and the id from which the paths of its files are made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +59,9 @@ impl Place {
     /// Determines the place of a recording in a dataset. `project` and `job` replace the names that the CI system has.
     pub fn of(meta: &Metadata, project: Option<&str>, job: Option<&str>) -> Place {
         let ci = Ci::new(meta);
-        let project = project.or_else(|| ci.get("project")).unwrap_or(LOCAL);
+        let project = project
+            .or_else(|| ci.get("project"))
+            .unwrap_or(LOCAL_PROJECT);
         Place {
             repo: format!("repo={}", directory(project)),
             date: format!("date={}", units::day(meta.start_clock.real)),
@@ -82,7 +84,7 @@ impl Place {
 
 /// The greatest length in bytes, with its escapes, of a text after `repo=` that is written whole. A longer text is cut
 /// to at most this length, and a hash of 16 digits follows.
-const LONGEST: usize = 150;
+const LONGEST_VALUE: usize = 150;
 
 /// The text that stands after `repo=` in the name of a directory. It is escaped as Hive does it: without separators,
 /// and without a dot at the beginning, because readers would take the directory for hidden.
@@ -98,9 +100,9 @@ fn directory(value: &str) -> String {
     match out.len() {
         // Hive, whose names of directories are followed here, uses this name for a missing value.
         0 => "__HIVE_DEFAULT_PARTITION__".into(),
-        1..=LONGEST => out,
+        1..=LONGEST_VALUE => out,
         _ => {
-            let mut end = LONGEST;
+            let mut end = LONGEST_VALUE;
             // The text must not be cut inside of an escape.
             while out.get(end - 2..end).is_some_and(|tail| tail.contains('%')) {
                 end -= 1;

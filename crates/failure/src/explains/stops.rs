@@ -15,11 +15,11 @@ use tr_insight::processes::exit;
 
 /// The signals with which a program may end itself, for any reason: SIGILL, SIGTRAP, SIGABRT and SIGINT. SIGINT is
 /// among them because a shell sends SIGINT to itself after this signal has ended a child.
-const ABORTS: [u32; 4] = [4, 5, 6, INTERRUPT];
+const ABORT_SIGNALS: [u32; 4] = [4, 5, 6, INTERRUPT];
 
 /// The shortest wait for a timer in nanoseconds that counts as planned by the program. A guess: shorter waits are
 /// periodic timers of language runtimes.
-const SLEEP: u64 = 20_000_000;
+const SHORTEST_SLEEP: u64 = 20_000_000;
 
 impl Finder<'_> {
     /// How the end of a child that an ancestor stopped explains the failure of the child's parent. Being stopped is no
@@ -62,7 +62,7 @@ impl Finder<'_> {
     pub(super) fn was_killed_otherwise(&self, ix: ProcessIx, parent: &Process) -> bool {
         let signal = exit::killed_by(parent.status);
         let is_own = code(self.analysis.process(ix)) == code(parent);
-        let from_outside = signal.is_some_and(|number| !ABORTS.contains(&number));
+        let from_outside = signal.is_some_and(|number| !ABORT_SIGNALS.contains(&number));
         from_outside && !is_own && !self.sure.out_of_memory.contains_key(&ix)
     }
 
@@ -96,5 +96,5 @@ impl Finder<'_> {
 /// Whether an entry in a thread's timeline is a wait for a timer that is long enough to be planned by the program.
 pub(crate) fn is_nap(stretch: &Stretch) -> bool {
     let is_timed = matches!(stretch.reason, Reason::Timer | Reason::Poll);
-    is_timed && stretch.waker().is_timer() && stretch.length() >= SLEEP
+    is_timed && stretch.waker().is_timer() && stretch.length() >= SHORTEST_SLEEP
 }

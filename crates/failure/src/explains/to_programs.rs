@@ -5,7 +5,7 @@ use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::stopped::may_have_sent;
 
 use crate::finder::{Explains, Finder};
-use crate::passes::{asks_for_packages, code, is_question, passes_status, NEAR};
+use crate::passes::{asks_for_packages, code, is_question, passes_status, MOST_EXAMINED};
 
 impl Finder<'_> {
     pub(super) fn to_a_program(&self, ix: ProcessIx, above: ProcessIx) -> Option<Explains> {
@@ -58,7 +58,7 @@ impl Finder<'_> {
     /// Whether a parent had already run the same command line before it started the given child. A program repeats a
     /// command line if it waits for a state to change.
     fn is_asked_again(&self, child: &Process, above: ProcessIx) -> bool {
-        let mut before = self.before_start(child, above).rev().take(NEAR);
+        let mut before = self.before_start(child, above).rev().take(MOST_EXAMINED);
         before.any(|other| other.argv == child.argv)
     }
 }

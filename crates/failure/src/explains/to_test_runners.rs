@@ -5,7 +5,7 @@ use tr_analyze::model::{Process, ProcessIx};
 use tr_programs::tools::Role;
 
 use crate::finder::{Explains, Finder};
-use crate::passes::NEAR;
+use crate::passes::MOST_EXAMINED;
 use tr_insight::processes::exit;
 use tr_insight::processes::roles::{role, tool};
 
@@ -42,7 +42,12 @@ impl Finder<'_> {
 
     /// Whether the process `ix` is the only failed child of a test runner.
     fn is_the_only_failure(&self, ix: ProcessIx, runner: ProcessIx) -> bool {
-        let children = self.analysis.process(runner).children.iter().take(NEAR);
+        let children = self
+            .analysis
+            .process(runner)
+            .children
+            .iter()
+            .take(MOST_EXAMINED);
         let mut others = children.filter(|other| **other != ix);
         !others.any(|other| self.fails(*other))
     }

@@ -4,11 +4,11 @@
 use std::slice::Iter;
 
 use super::bits::BitReader;
-use super::quantum::{self, LONGEST, NANOSECOND};
+use super::quantum::{self, LONGEST_QUANTUM, NANOSECOND};
 use super::tasks::{Recent, Sleep, Tasks, FIRST_AT, GIVEN_AT, IDLE_AT, IRQ_AT, RANKS};
 use super::{
-    part, step_of, to_idle, Class, COMMON, EXPECTED, FAR, GIVEN, NEW, OTHER, PARTS, PREDICTED,
-    RANK, SAME_TIMEOUT, TIMEOUTS,
+    part, step_of, to_idle, Class, COLUMN_PARTS, COMMON_CLASSES, EXPECTED_TASK, FAR_TASK,
+    GIVEN_TASK, NEW_TASK, OTHER_CLASS, PREDICTED_REASON, RANK, SAME_TIMEOUT, TIMEOUTS,
 };
 use crate::error::within;
 use crate::frame::Span;
@@ -42,7 +42,7 @@ impl Decoder {
         let mut low = BitReader::new(cursor.rest());
         let mut body = Cursor::new(body);
         let quantum = body.int()?.saturating_add(NANOSECOND);
-        if quantum > LONGEST {
+        if quantum > LONGEST_QUANTUM {
             return Err(Fault::Content("the clock's quantum is too long"));
         }
         let phase = body.int16()?;
@@ -108,7 +108,7 @@ impl Decoder {
         for (((from, to), (reason, timeout)), ((number, state), flags)) in
             tasks_and_reasons.zip(classified)
         {
-            if *flags & GIVEN != 0 {
+            if *flags & GIVEN_TASK != 0 {
                 current = id(new_id, body)?;
                 current_at = GIVEN_AT;
             }
@@ -116,7 +116,7 @@ impl Decoder {
             let class = *flags;
             (*reason, *timeout) = (0, 0);
             if sleeps(class, *state) {
-                let symbol = reasons.next().copied().unwrap_or(PREDICTED);
+                let symbol = reasons.next().copied().unwrap_or(PREDICTED_REASON);
                 *reason = match symbol.checked_sub(1) {
                     None => tasks.reason(current_at, *state, *number),
                     Some(given) => given,
@@ -146,17 +146,17 @@ impl Decoder {
             };
             let mut rank = RANKS - 1;
             let at = match next(&mut symbols, part) {
-                NEW => {
+                NEW_TASK => {
                     new_id = id(new_id, body)?;
                     tasks.add(new_id)
                 }
-                EXPECTED if waking => {
+                EXPECTED_TASK if waking => {
                     let at = tasks.expected(waker);
                     rank = recent.rank(at).unwrap_or(rank);
                     at
                 }
-                EXPECTED => return Err(Fault::Content("no task is expected here")),
-                symbol @ RANK..FAR => {
+                EXPECTED_TASK => return Err(Fault::Content("no task is expected here")),
+                symbol @ RANK..FAR_TASK => {
                     rank = usize::from(symbol - RANK);
                     recent.at(rank)
                 }
@@ -181,7 +181,7 @@ impl Decoder {
 /// the byte that the block stores for the task. The `bits` low bits are read from `low`.
 #[inline(always)]
 fn far(symbol: u8, low: &mut BitReader, bits: u32) -> u16 {
-    let high = u64::from(symbol - FAR) << bits;
+    let high = u64::from(symbol - FAR_TASK) << bits;
     let at = high + low.get(bits) + u64::from(FIRST_AT);
     u16::try_from(at).unwrap_or(u16::MAX)
 }
@@ -207,9 +207,12 @@ struct Names {
 }
 
 /// The number of symbols (bytes) in each of the four parts into which a column of a scheduling block is divided.
-type Lengths = [u64; PARTS];
+type Lengths = [u64; COLUMN_PARTS];
 
-fn parts<'a>(body: &mut Cursor<'a>, lengths: Lengths) -> Result<[Iter<'a, u8>; PARTS], Fault> {
+fn parts<'a>(
+    body: &mut Cursor<'a>,
+    lengths: Lengths,
+) -> Result<[Iter<'a, u8>; COLUMN_PARTS], Fault> {
     let mut parts = [[].iter(), [].iter(), [].iter(), [].iter()];
     for (part, length) in parts.iter_mut().zip(lengths) {
         *part = body.take(length)?.iter();
@@ -220,7 +223,7 @@ fn parts<'a>(body: &mut Cursor<'a>, lengths: Lengths) -> Result<[Iter<'a, u8>; P
 /// Returns the next symbol (byte) of one of the four parts of a block's column. A part never runs out, because the
 /// function `classes` has counted the symbols of each part.
 #[inline(always)]
-fn next(parts: &mut [Iter<u8>; PARTS], part: usize) -> u8 {
+fn next(parts: &mut [Iter<u8>; COLUMN_PARTS], part: usize) -> u8 {
     parts
         .get_mut(part)
         .and_then(Iter::next)
@@ -242,25 +245,25 @@ struct Classes<'a> {
 }
 
 /// Reads the event classes (flags and task state) of a scheduling block and fills its columns `flags` and `state`.
-/// `Times::read` later removes the flags IDLE and GIVEN, which only the stored form has.
-#[allow(clippy::indexing_slicing)] // `part()` is below PARTS.
+/// `Times::read` later removes the flags IDLE and GIVEN_TASK, which only the stored form has.
+#[allow(clippy::indexing_slicing)] // `part()` is below COLUMN_PARTS.
 fn classes<'a>(body: &mut Cursor<'a>, block: &mut SchedBlock) -> Result<Classes<'a>, Fault> {
     let mut known: [Option<Class>; 256] = [None; 256];
-    for (known, common) in known.iter_mut().zip(COMMON) {
+    for (known, common) in known.iter_mut().zip(COMMON_CLASSES) {
         *known = Some(common);
     }
-    let mut next = usize::from(OTHER) + 1;
+    let mut next = usize::from(OTHER_CLASS) + 1;
     let numbers = body.take(block.len() as u64)?;
     let mut classes = Classes {
         numbers,
         sleeps: 0,
-        named: [0; PARTS],
-        all: [0; PARTS],
+        named: [0; COLUMN_PARTS],
+        all: [0; COLUMN_PARTS],
     };
     let mut before = 0;
     let out = block.flags.iter_mut().zip(&mut block.state);
     for (number, (flags, state)) in numbers.iter().zip(out) {
-        if *number == OTHER {
+        if *number == OTHER_CLASS {
             let class = (body.byte()?, body.int16()?);
             (*flags, *state) = class;
             if let Some(known) = known.get_mut(next) {

@@ -6,8 +6,9 @@ use super::bits::BitWriter;
 use super::quantum::{Clock, NANOSECOND};
 use super::tasks::{Recent, Sleep, Tasks, FIRST_AT, GIVEN_AT, IDLE_AT, IRQ_AT, RANKS};
 use super::{
-    far_bits, part, step_class, to_idle, Class, COMMON, EXPECTED, FAR, GIVEN, IDLE, NEW, OTHER,
-    PARTS, PREDICTED, RANK, SAME_TIMEOUT, TIMEOUTS,
+    far_bits, part, step_class, to_idle, Class, COLUMN_PARTS, COMMON_CLASSES, EXPECTED_TASK,
+    FAR_TASK, GIVEN_TASK, IDLE, NEW_TASK, OTHER_CLASS, PREDICTED_REASON, RANK, SAME_TIMEOUT,
+    TIMEOUTS,
 };
 use crate::limits::BLOCK_EVENTS;
 use crate::sched::{flag, sleeps, Open, Packed};
@@ -19,7 +20,7 @@ use crate::zip::{Packer, LEVEL};
 const LONG_BLOCK: usize = 4096;
 /// A block with at least this many events is full. If blocks become full, events come so fast that the writer is busy,
 /// so a faster compression is used for full blocks.
-const BUSY: usize = BLOCK_EVENTS;
+const BUSY_EVENTS: usize = BLOCK_EVENTS;
 /// The level of zstd compression for full blocks, which saves CPU time. Level 6 would take 1.3 times the time for a
 /// result that is 2 % smaller.
 const BUSY_LEVEL: i32 = 1;
@@ -55,7 +56,7 @@ pub struct Encoder {
 /// in full because no symbol stands for them.
 #[derive(Debug, Default)]
 struct Column {
-    parts: [Vec<u8>; PARTS],
+    parts: [Vec<u8>; COLUMN_PARTS],
     given: Vec<u8>,
 }
 
@@ -66,7 +67,7 @@ impl Column {
     }
 
     #[inline(always)]
-    #[allow(clippy::indexing_slicing)] // `part()` is below PARTS.
+    #[allow(clippy::indexing_slicing)] // `part()` is below COLUMN_PARTS.
     fn push(&mut self, part: usize, symbol: u8) {
         self.parts[part].push(symbol);
     }
@@ -85,12 +86,12 @@ struct Numbers {
 impl Numbers {
     fn reset(&mut self) {
         self.known.clear();
-        self.known.extend_from_slice(&COMMON);
-        // The number OTHER follows the numbers of the common classes, and no class may get this number. To occupy the
-        // number, the first common class is entered a second time. A search never returns the second entry of this
+        self.known.extend_from_slice(&COMMON_CLASSES);
+        // The number OTHER_CLASS follows the numbers of the common classes, and no class may get this number. To occupy
+        // the number, the first common class is entered a second time. A search never returns the second entry of this
         // class, because it finds the first entry before.
-        self.known.push(COMMON[0]);
-        self.quick = [(COMMON[0], 0); 32];
+        self.known.push(COMMON_CLASSES[0]);
+        self.quick = [(COMMON_CLASSES[0], 0); 32];
     }
 
     /// The number of an event class (flags and task state) in a scheduling block. A class that is new in the block gets
@@ -147,7 +148,7 @@ impl Encoder {
         front.extend_from_slice(&self.classes);
         front.extend_from_slice(&self.given);
         self.put_steps(block, min);
-        let level = if block.len() >= BUSY {
+        let level = if block.len() >= BUSY_EVENTS {
             BUSY_LEVEL
         } else {
             LEVEL
@@ -192,18 +193,18 @@ impl Encoder {
             let class = class(event, current);
             let (flags, state) = class;
             let number = self.numbers.find(class);
-            self.classes.push(number.unwrap_or(OTHER));
+            self.classes.push(number.unwrap_or(OTHER_CLASS));
             if number.is_none() {
                 self.given.push(flags);
                 put(&mut self.given, u64::from(state));
             }
-            if flags & GIVEN != 0 {
+            if flags & GIVEN_TASK != 0 {
                 let given = i64::from(event.from) - i64::from(new_id);
                 put(&mut self.symbols.given, fold(given));
                 (current, current_at) = (event.from, GIVEN_AT);
             }
             if sleeps(flags, state) {
-                self.sleep(event, current_at, number.unwrap_or(OTHER));
+                self.sleep(event, current_at, number.unwrap_or(OTHER_CLASS));
             }
             let part = part(&mut before, flags);
             if to_idle(flags) {
@@ -214,11 +215,11 @@ impl Encoder {
             let irq = flags & flag::IRQ != 0;
             let waker = waking.then_some(if irq { IRQ_AT } else { current_at });
             let (symbol, at) = self.symbol(&mut recent, event.to, waker);
-            if symbol == NEW {
+            if symbol == NEW_TASK {
                 let given = i64::from(event.to) - i64::from(new_id);
                 put(&mut self.symbols.given, fold(given));
                 new_id = event.to;
-            } else if symbol == FAR {
+            } else if symbol == FAR_TASK {
                 let place = self.symbols.parts.get(part).map_or(0, Vec::len);
                 self.far.push((part, place, at - FIRST_AT));
             }
@@ -234,7 +235,7 @@ impl Encoder {
     fn sleep(&mut self, event: &Packed, at: u16, class: u8) {
         let (state, reason) = (event.state, event.reason);
         let symbol = if self.tasks.reason(at, state, class) == reason {
-            PREDICTED
+            PREDICTED_REASON
         } else {
             reason + 1
         };
@@ -264,16 +265,16 @@ impl Encoder {
             None => {
                 let at = self.tasks.add(to);
                 self.indices.insert(to, at);
-                (NEW, at)
+                (NEW_TASK, at)
             }
             Some(at) => {
                 let found = recent.rank(*at);
                 rank = found.unwrap_or(rank);
                 let expected = waker.is_some_and(|waker| self.tasks.expected(waker) == *at);
                 let symbol = match found {
-                    _ if expected => EXPECTED,
+                    _ if expected => EXPECTED_TASK,
                     Some(rank) => RANK + rank as u8,
-                    None => FAR,
+                    None => FAR_TASK,
                 };
                 (symbol, *at)
             }
@@ -328,6 +329,6 @@ fn class(event: &Packed, current: u32) -> Class {
     let waking = event.flags & flag::WAKING != 0;
     let task = if waking { event.from } else { event.to };
     let idle = if task == 0 { IDLE } else { 0 };
-    let given = if event.from != current { GIVEN } else { 0 };
+    let given = if event.from != current { GIVEN_TASK } else { 0 };
     (event.flags | idle | given, event.state)
 }

@@ -9,7 +9,7 @@ mod tasks;
 
 use crate::sched::flag;
 
-/// The class of a scheduling event: its flags, including [`IDLE`] and [`GIVEN`], and the state of the task that is
+/// The class of a scheduling event: its flags, including [`IDLE`] and [`GIVEN_TASK`], and the state of the task that is
 /// switched out.
 pub type Class = (u8, u16);
 
@@ -18,14 +18,14 @@ pub type Class = (u8, u16);
 const IDLE: u8 = 0x40;
 /// The flag of a scheduling event whose running task is stored in full, because it is not the task that the previous
 /// switch on this CPU switched in.
-const GIVEN: u8 = 0x80;
+const GIVEN_TASK: u8 = 0x80;
 
 const SOFTIRQ: u8 = flag::WAKING | flag::IRQ | flag::SOFTIRQ;
 const SENDER: u8 = flag::WAKING | flag::SOFTIRQ;
 
 /// The event classes (flags and task state) that are frequent on common kernels. In every block, these classes have the
 /// numbers from 0 on.
-pub const COMMON: [Class; 34] = [
+pub const COMMON_CLASSES: [Class; 34] = [
     (0, 0),
     (flag::PREEMPT, 0),
     (0, 0x0001),
@@ -63,11 +63,11 @@ pub const COMMON: [Class; 34] = [
 ];
 /// The symbol (a byte of the column of event classes) for a class that is new in the block and is therefore stored in
 /// full. The class gets the next free number of the block.
-const OTHER: u8 = COMMON.len() as u8;
+const OTHER_CLASS: u8 = COMMON_CLASSES.len() as u8;
 
 /// The symbol (a byte of the column of reasons) for a sleep that has the predicted reason. Any other symbol in this
 /// column is the number of the sleep's reason plus 1.
-const PREDICTED: u8 = 0;
+const PREDICTED_REASON: u8 = 0;
 
 /// The symbol (a byte of the column of time-outs) for a sleep that has the predicted time-out. Any other symbol in this
 /// column is the stored number of the sleep's time-out plus 1.
@@ -85,19 +85,19 @@ fn to_idle(flags: u8) -> bool {
 
 /// The symbol (a byte of the column of tasks) for a task that is new in the block. The block then stores the id of the
 /// task, too.
-const NEW: u8 = 0;
+const NEW_TASK: u8 = 0;
 /// The symbol (a byte of the column of tasks) for the task that the waker is expected to wake. Only wakings have this
 /// symbol, and the block then does not store which task is woken.
-const EXPECTED: u8 = 1;
+const EXPECTED_TASK: u8 = 1;
 /// The symbol (a byte of the column of tasks) for the most recent task of a block. The symbols after it stand for the
 /// other recent tasks, from the most to the least recent one.
 const RANK: u8 = 2;
 /// The first of the symbols (bytes of the column of tasks) for tasks that are not among the recent tasks of a block.
 /// Such a symbol is this number plus the high bits of the task's index in the block.
-const FAR: u8 = RANK + tasks::RANKS as u8;
+const FAR_TASK: u8 = RANK + tasks::RANKS as u8;
 
 /// The number of parts into which a block divides its column of tasks, and its column of steps between times.
-const PARTS: usize = 4;
+const COLUMN_PARTS: usize = 4;
 
 /// The part of a column to which the symbol of an event with these flags belongs: 0 for a switch after a switch, 1 for
 /// a switch after a waking, 2 for a waking after a switch, 3 for a waking after a waking. `before` is 1 if the previous
@@ -111,7 +111,7 @@ fn part(before: &mut usize, flags: u8) -> usize {
 /// How many low bits of a task's index are stored separately, so that the high bits fit into the task's symbol (a
 /// byte). The block names `tasks` tasks.
 fn far_bits(tasks: usize) -> u32 {
-    let symbols = usize::from(u8::MAX - FAR) + 1;
+    let symbols = usize::from(u8::MAX - FAR_TASK) + 1;
     (0..16)
         .find(|bits| tasks.saturating_sub(1) >> bits < symbols)
         .unwrap_or(16)
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn every_index_has_a_symbol() {
         for tasks in (1..2000).chain([1 << 15]) {
-            assert!((tasks - 1) >> far_bits(tasks) <= usize::from(u8::MAX - FAR));
+            assert!((tasks - 1) >> far_bits(tasks) <= usize::from(u8::MAX - FAR_TASK));
         }
     }
 }

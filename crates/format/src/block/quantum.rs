@@ -11,7 +11,7 @@
 /// quantum.
 pub const NANOSECOND: u64 = 1 << 32;
 /// The longest clock quantum (time between two ticks of a clock) that is considered: 1 µs, in the unit 2^-32 ns.
-pub const LONGEST: u64 = 1000 << 32;
+pub const LONGEST_QUANTUM: u64 = 1000 << 32;
 
 /// A time that is this many ns or more after the beginning of a grid (a sequence of equally spaced times) cannot belong
 /// to this grid, so the time begins a new grid.
@@ -100,7 +100,7 @@ const LONGEST_STEP: u64 = if cfg!(fuzzing) { 1 << 8 } else { 1 << 12 };
 const QUANTA: (f64, f64) = (3.0, 128.0);
 /// The largest number of searches for a recording's clock quantum (the time between two ticks of its clock). After
 /// them, the times of a block that does not fit the last quantum are stored with a quantum of 1 ns.
-const TRIES: u32 = 8;
+const MOST_SEARCHES: u32 = 8;
 
 /// Estimates the clock quantum of a recording (the time between two ticks of its clock), and expresses times as
 /// multiples of the quantum.
@@ -125,7 +125,7 @@ impl Clock {
                 return &self.grid;
             }
         }
-        if self.searches < TRIES {
+        if self.searches < MOST_SEARCHES {
             if let Some(found) = self.search(times) {
                 if self.fitted(times, min, found) <= bad {
                     return &self.grid;
@@ -162,7 +162,7 @@ impl Clock {
     /// Divides the times of a block into grids (sequences of equally spaced times) with this clock quantum, in ns, as
     /// the spacing. Returns the number of grids besides the first.
     fn try_quantum(&mut self, times: &[u64], min: u64, quantum: f64) -> usize {
-        let quantum = ((quantum * UNIT) as u64).clamp(NANOSECOND, LONGEST);
+        let quantum = ((quantum * UNIT) as u64).clamp(NANOSECOND, LONGEST_QUANTUM);
         self.grid.cut(times, min, quantum);
         self.grid.begins.len()
     }

@@ -13,7 +13,7 @@ use super::Trace;
 /// The difference between the time of day and `CLOCK_BOOTTIME` may change by at most this many ns (one hour) between
 /// two parts of one recording, because the time of day can be set. If it changes by more, the machine was restarted:
 /// `CLOCK_BOOTTIME` then begins at 0 again.
-const SET: u64 = 3_600_000_000_000;
+const LARGEST_CLOCK_STEP: u64 = 3_600_000_000_000;
 
 /// A part of a rotated recording that was appended to the first part.
 #[derive(Debug)]
@@ -146,7 +146,7 @@ impl Trace {
 /// Whether two traces belong to one recording: to one machine since its last start, with the same command and settings.
 fn is_one_recording(one: &Metadata, other: &Metadata) -> bool {
     let since = |meta: &Metadata| meta.start_clock.real.saturating_sub(meta.start_clock.boot);
-    let is_one_boot = since(one).abs_diff(since(other)) <= SET;
+    let is_one_boot = since(one).abs_diff(since(other)) <= LARGEST_CLOCK_STEP;
     let same = |meta: &Metadata| {
         (
             meta.host.clone(),

@@ -63,11 +63,11 @@ pub const COLUMNS: [Column; 7] = [
     column("disk", &[TimeKind::Disk], "disk"),
     column("network", &[TimeKind::Network], "network"),
     column(SLEEP, &[TimeKind::Sleep], "sleep"),
-    column("other", OTHER, "other"),
-    column(words::UNKNOWN, UNKNOWN, "unknown"),
+    column("other", OTHER_KINDS, "other"),
+    column(words::UNKNOWN, UNKNOWN_KINDS, "unknown"),
 ];
 
-const OTHER: &[TimeKind] = &[
+const OTHER_KINDS: &[TimeKind] = &[
     TimeKind::Memory,
     TimeKind::Terminal,
     TimeKind::Stopped,
@@ -76,7 +76,7 @@ const OTHER: &[TimeKind] = &[
     TimeKind::Others,
 ];
 
-const UNKNOWN: &[TimeKind] = &[TimeKind::SleepOrBlocked, TimeKind::Lived, TimeKind::Unknown];
+const UNKNOWN_KINDS: &[TimeKind] = &[TimeKind::SleepOrBlocked, TimeKind::Lived, TimeKind::Unknown];
 
 /// The index of the table column that shows a kind of time of the critical path.
 pub fn column_of(kind: TimeKind) -> usize {

@@ -17,9 +17,10 @@ use tr_programs::program_name::ProgramName;
 pub enum Paths {
     /// Keeps whole paths, but removes COMMAND's working directory from them.
     Whole,
-    /// Keeps the last directory and the file name of an absolute path that is not in one of the directories `SYSTEM`.
+    /// Keeps the last directory and the file name of an absolute path that is not in one of the directories
+    /// `SYSTEM_DIRECTORIES`.
     Two,
-    /// Keeps only the file name of an absolute path that is not in one of the directories `SYSTEM`.
+    /// Keeps only the file name of an absolute path that is not in one of the directories `SYSTEM_DIRECTORIES`.
     Name,
 }
 
@@ -48,7 +49,7 @@ static PATH: LazyLock<Option<Regex>> =
 
 /// The directories of the system and of packages. A path in one of them is kept whole, because it does not depend on
 /// the directory in which somebody builds.
-const SYSTEM: [&str; 12] = [
+const SYSTEM_DIRECTORIES: [&str; 12] = [
     "/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/", "/etc/", "/opt/", "/dev/", "/proc/", "/sys/",
     "/nix/", "/snap/",
 ];
@@ -104,7 +105,10 @@ pub fn argument(arg: &[u8], cwd: &str, pids: &[u32], paths: Paths) -> String {
     replace(&PATH, text, |found| {
         let part = |at| found.get(at).map_or("", |part| part.as_str());
         let (lead, path) = (part(1), part(2));
-        if SYSTEM.iter().any(|system| path.starts_with(system)) {
+        if SYSTEM_DIRECTORIES
+            .iter()
+            .any(|system| path.starts_with(system))
+        {
             return format!("{lead}{path}");
         }
         let keep = if paths == Paths::Two { 2 } else { 1 };

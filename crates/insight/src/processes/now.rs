@@ -31,7 +31,7 @@ pub enum Waits {
 }
 
 /// The largest number of ancestors of a process that are examined. The pids in a damaged file may form a circle.
-const DEEP: usize = 1000;
+const MOST_ANCESTORS: usize = 1000;
 
 /// The jobs of a recorded command that run at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ impl Jobs {
         }
         all.longest = first.map(|(_, pid)| pid);
         let mut above = all.longest.and_then(|pid| living.get(&pid)?.parent);
-        while let Some(pid) = above.filter(|_| all.waiting < DEEP) {
+        while let Some(pid) = above.filter(|_| all.waiting < MOST_ANCESTORS) {
             let waits = living
                 .get(&pid)
                 .filter(|process| process.waits == Some(Waits::Child));
@@ -109,7 +109,7 @@ impl Jobs {
 /// Whether all ancestors of a living process are alive, up to COMMAND.
 fn belongs<T>(living: &HashMap<u32, Living<T>>, process: &Living<T>) -> bool {
     let mut above = process.parent;
-    for _ in 0..DEEP {
+    for _ in 0..MOST_ANCESTORS {
         let Some(pid) = above else { return true };
         let Some(parent) = living.get(&pid) else {
             return false;

@@ -8,7 +8,7 @@ use tr_programs::words;
 use crate::processes::label;
 
 /// The texts in the names of targets and directories by which configuration checks of cmake are recognized.
-const PROBED: [&str; 4] = ["cmTC_", "CMakeScratch", "CMakeTmp", "TryCompile"];
+const PROBED_NAMES: [&str; 4] = ["cmTC_", "CMakeScratch", "CMakeTmp", "TryCompile"];
 
 /// The role of the program that a process runs, such as a compiler or a test runner. `None` for a worker of a test
 /// runner, because the exit status of a worker does not show the results of its tests.
@@ -38,7 +38,7 @@ pub fn is_probe(child: &Process, parent: &Process) -> bool {
     }
     // A build that a configure step starts is a probe only if one of the build's targets belongs to a check.
     let is_check = |arg: &[u8]| {
-        PROBED
+        PROBED_NAMES
             .iter()
             .any(|name| words::contains(arg, name.as_bytes()))
     };

@@ -19,13 +19,13 @@ use tr_text::{escape, units};
 pub fn occupant(occupant: Occupant) -> Option<String> {
     match occupant {
         Occupant::Named(name) => (!name.bytes().is_empty()).then(|| comm(&name)),
-        Occupant::Rest => Some(FURTHER.into()),
+        Occupant::Rest => Some(FURTHER_TASKS.into()),
     }
 }
 
 /// The words for tasks that had a CPU and whose names are not in the recording. A recording has only the names of the
 /// tasks that had the CPUs for the longest time.
-pub const FURTHER: &str = "further tasks";
+pub const FURTHER_TASKS: &str = "further tasks";
 
 /// The name of a recording: the recorded command line, or, if there is no command, a description such as `the whole
 /// machine`.

@@ -293,7 +293,7 @@ pub struct Worst {
 }
 
 /// The largest number of tasks that are listed because their CPU time by the events differs from the kernel's.
-const WORST: usize = 5;
+const WORST_TASKS: usize = 5;
 
 pub fn audit(analysis: &Analysis) -> Audit {
     let mut out = Audit::sums(analysis);
@@ -312,7 +312,7 @@ pub fn audit(analysis: &Analysis) -> Audit {
     let differences = compared.iter().map(|(difference, ..)| *difference);
     out.differences_ns = quantiles(&differences.collect::<Vec<_>>());
     out.switch_differences_ns = quantiles(&by_switch);
-    for (_, thread, kernel) in compared.into_iter().rev().take(WORST) {
+    for (_, thread, kernel) in compared.into_iter().rev().take(WORST_TASKS) {
         let (times, (switches, kernel_switches)) =
             (thread.times_by_events(), switches(thread, kernel));
         out.worst.push(Worst {

@@ -5,7 +5,7 @@ use tr_format::meta::Metadata;
 use tr_text::escape;
 
 /// The CI identifiers that text and tables show. JSON and datasets have all identifiers.
-const SHOWN: [&str; 6] = ["project", "run", "attempt", "job", "commit", "branch"];
+const SHOWN_IDENTIFIERS: [&str; 6] = ["project", "run", "attempt", "job", "commit", "branch"];
 
 /// The identifiers of the CI run in which a recording was made, each with a name and a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,7 +25,8 @@ impl Ci {
 
     /// The names and the values of the identifiers that text and tables show.
     pub fn shown(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        self.all().filter(|(name, _)| SHOWN.contains(name))
+        self.all()
+            .filter(|(name, _)| SHOWN_IDENTIFIERS.contains(name))
     }
 
     pub fn get(&self, name: &str) -> Option<&str> {

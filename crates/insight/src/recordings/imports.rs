@@ -11,7 +11,7 @@ pub use unplaced::{TestCount, UnplacedTest};
 
 /// The largest tolerated error of the place of a test or span is its length divided by this number: a tenth of the
 /// length. A decision: with a larger error, no figures (such as CPU time) are shown for the test or span.
-pub const TOLERATED: u64 = 10;
+pub const TOLERATED_PART: u64 = 10;
 
 /// The result of importing a file of another tool: the number of its spans, and how many of them have a place in the
 /// recording.

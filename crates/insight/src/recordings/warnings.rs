@@ -76,7 +76,7 @@ fn seconds(start: Ktime, time: Ktime) -> String {
 }
 
 /// The possible reasons why a trace file ends before its recording did. The file does not show which one applies.
-pub const CUT: &str = "the disk was full, or the recorder was killed";
+pub const CUT_REASONS: &str = "the disk was full, or the recorder was killed";
 
 /// The line of warning that a recording, or its analysis, ended early, or that the recording is under way; otherwise
 /// `None`.
@@ -104,10 +104,10 @@ fn cut(analysis: &Analysis) -> Option<String> {
         None => return None,
     };
     Some(if is_blank(analysis) {
-        format!("the trace is truncated ({why}) before its first moment: {CUT}; nothing is known")
+        format!("the trace is truncated ({why}) before its first moment: {CUT_REASONS}; nothing is known")
     } else {
         format!(
-            "the trace is truncated ({why}): {CUT}; the events up to {} are shown",
+            "the trace is truncated ({why}): {CUT_REASONS}; the events up to {} are shown",
             seconds(analysis.meta.start, analysis.end)
         )
     })

@@ -7,23 +7,23 @@ use tr_format::event::Ktime;
 
 /// The number of columns of the picture of CPU and memory use over a recording. Each column is an equal part of the
 /// time.
-pub const PARTS: usize = 10;
+pub const CHART_COLUMNS: usize = 10;
 /// The length in nanoseconds of the shortest recording for which a chart over its time is drawn. The counters are read
 /// once a second, so a shorter recording has too few samples for the ten columns of the chart.
-const SHORTEST: u64 = 2_000_000_000;
+const SHORTEST_RECORDING: u64 = 2_000_000_000;
 
 /// Divides a recording into equal parts, one for each column of a chart over its time. Returns the beginning and the
 /// end of each part. The list is empty if the recording is too short.
 pub fn parts(analysis: &Analysis) -> Vec<(Ktime, Ktime)> {
     let wall = analysis.wall();
-    if wall < SHORTEST {
+    if wall < SHORTEST_RECORDING {
         return Vec::new();
     }
     let at = |number: usize| {
-        let ns = tr_analyze::share(wall, number as u64, PARTS as u64);
+        let ns = tr_analyze::share(wall, number as u64, CHART_COLUMNS as u64);
         Ktime(analysis.start.0.saturating_add(ns))
     };
-    (0..PARTS)
+    (0..CHART_COLUMNS)
         .map(|number| (at(number), at(number + 1)))
         .collect()
 }

@@ -25,10 +25,10 @@ pub const MARGIN_PERCENT: u64 = 25;
 /// The report on a job has a line about disk space if the job used more than a tenth of the space that was free when
 /// the job started. Only the file system in which the job's command began counts. A guess: with a smaller limit, every
 /// job would have such a line.
-const NOTICEABLE: u64 = 10;
+const NOTICEABLE_PART: u64 = 10;
 /// The smallest size of memory that is proposed for a job, in bytes. Larger proposed sizes are this size times a power
 /// of two, because runners are sold in such sizes.
-const SMALLEST: u64 = 512 << 20;
+const SMALLEST_MEMORY: u64 = 512 << 20;
 
 /// The size of CI runner that a job needs: the memory and the CPUs that the job used, and the smallest sizes that would
 /// be enough.
@@ -108,7 +108,7 @@ impl DiskNeed {
     /// Whether the job used more than a tenth of the disk space that was free at the start.
     pub fn is_noticeable(&self) -> bool {
         let before = self.free_at_least.saturating_add(self.used_peak);
-        self.used_peak > before / NOTICEABLE
+        self.used_peak > before / NOTICEABLE_PART
     }
 }
 
@@ -181,8 +181,8 @@ fn is_done(analysis: &Analysis) -> bool {
 /// rounded up to a size that runners have.
 fn enough(need: u64) -> Option<u64> {
     let wanted = need.checked_add(need / 100 * MARGIN_PERCENT)?;
-    let sizes =
-        (0..u64::BITS).map_while(|power| SMALLEST.checked_shl(power).filter(|size| *size > 0));
+    let sizes = (0..u64::BITS)
+        .map_while(|power| SMALLEST_MEMORY.checked_shl(power).filter(|size| *size > 0));
     sizes.into_iter().find(|size| *size >= wanted)
 }
 

@@ -12,7 +12,7 @@ use tr_format::event::Ktime;
 
 use super::recipe;
 use super::spans::{self, Span};
-use super::{at, Since, Step, StepIx, Steps, ThreadSteps, DEEPEST};
+use super::{at, Since, Step, StepIx, Steps, ThreadSteps, DEEPEST_STEP};
 use crate::processes::ancestors::from_parents_to_children;
 use crate::processes::label;
 use tr_programs::rules;
@@ -61,9 +61,9 @@ pub(super) fn steps(analysis: &Analysis, imported: &[Imported]) -> Steps {
     }
 }
 
-/// Whether a step is inside [`DEEPEST`] or more other steps.
+/// Whether a step is inside [`DEEPEST_STEP`] or more other steps.
 fn is_too_deep(step: &Step) -> bool {
-    step.depth >= DEEPEST
+    step.depth >= DEEPEST_STEP
 }
 
 /// For each step, its position in a depth-first order of the steps, and the position after the last step inside it. A
@@ -442,7 +442,7 @@ impl Build<'_> {
     fn add(&mut self, step: Step) -> StepIx {
         let parent = step.parent.and_then(|parent| self.list.get(parent));
         let depth = parent.map_or(0, |parent| parent.depth + 1);
-        let has_work = step.has_work && depth < DEEPEST;
+        let has_work = step.has_work && depth < DEEPEST_STEP;
         self.list.push(Step {
             depth,
             has_work,

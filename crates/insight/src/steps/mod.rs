@@ -21,7 +21,7 @@ use tr_programs::steps::{Integration, StepKind};
 
 use self::result::{Outcome, StepResult};
 use crate::processes::exit;
-use crate::recordings::imports::TOLERATED;
+use crate::recordings::imports::TOLERATED_PART;
 use tr_text::phrase::Phrase;
 use tr_text::units;
 
@@ -61,7 +61,7 @@ pub struct Step {
     pub thread: Option<ThreadIx>,
     /// Whether it is known what the step's threads did. This is not known in four cases: the step overlaps with another
     /// span of its process and neither is inside the other, its process is not known, its place in time is not proven,
-    /// or it is inside [`DEEPEST`] or more other steps.
+    /// or it is inside [`DEEPEST_STEP`] or more other steps.
     pub has_work: bool,
     /// The largest error of the step's beginning or end in nanoseconds; `None` if its place in time is not known. A
     /// step with a large error is shown at its place, but without figures.
@@ -95,7 +95,7 @@ impl Step {
     /// Whether the step's part of the critical path is known: there is no doubt about its process and time, and the
     /// error of its place in time is at most a tenth of its length.
     pub fn has_path(&self) -> bool {
-        let is_near = |error: u64| error == 0 || error <= self.wall() / TOLERATED;
+        let is_near = |error: u64| error == 0 || error <= self.wall() / TOLERATED_PART;
         self.doubt.is_none() && self.place_error.is_some_and(is_near)
     }
 
@@ -141,7 +141,7 @@ impl StepTitle<'_> {
 /// The largest number of levels of steps inside each other. A step that is inside this many steps or more is listed
 /// without figures. The time of a step is also added to each step around it, and a program can mark a hundred thousand
 /// spans inside each other, so without a limit the sums would take too long.
-pub const DEEPEST: usize = 64;
+pub const DEEPEST_STEP: usize = 64;
 
 /// A time, and the innermost step that a thread is in from this time on (`None` for no step).
 type Since = (Ktime, Option<StepIx>);
@@ -209,7 +209,8 @@ pub struct Steps {
     /// position after the last step inside it. In this order, the steps inside a step directly follow that step.
     places: Vec<(usize, usize)>,
     threads: Vec<ThreadSteps>,
-    /// The number of steps that are inside [`DEEPEST`] or more other steps, and whose work is therefore not listed.
+    /// The number of steps that are inside [`DEEPEST_STEP`] or more other steps, and whose work is therefore not
+    /// listed.
     too_deep: usize,
     /// The steps whose own critical paths are computed; `None` means all steps.
     walked: Option<HashSet<StepIx>>,
@@ -244,7 +245,7 @@ impl Steps {
     pub fn warning(&self) -> Option<String> {
         (self.too_deep > 0).then(|| {
             format!(
-                "{} inside {DEEPEST} others: what they did is not told apart from the step around them",
+                "{} inside {DEEPEST_STEP} others: what they did is not told apart from the step around them",
                 units::plural(self.too_deep as u64, "step lies", "steps lie"),
             )
         })

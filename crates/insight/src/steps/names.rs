@@ -8,11 +8,11 @@ use tr_analyze::model::Analysis;
 use tr_text::phrase::Phrase;
 
 /// The character that replaces the middle of a shortened name.
-const CUT: char = '…';
+const CUT_MARK: char = '…';
 
 /// The least similarity in percent for which the name of a step is suggested in place of an unknown name that the user
 /// gave. A guess: at most five names are printed.
-const SIMILAR: usize = 30;
+const LEAST_SIMILARITY: usize = 30;
 
 impl Steps {
     /// The text by which the steps that a user means are found: `name` itself if it is a step's name or title, whole or
@@ -22,7 +22,7 @@ impl Steps {
         if self.are_named(name).contains(&true) {
             return Some(name);
         }
-        let (head, tail) = name.split_once(CUT)?;
+        let (head, tail) = name.split_once(CUT_MARK)?;
         let is_long = |whole: &str| whole.len() >= head.len() + tail.len();
         let fits = |name: &&&Phrase| {
             let whole = name.whole();
@@ -43,7 +43,7 @@ impl Steps {
         let mut similar: Vec<(usize, &str)> = names
             .into_iter()
             .map(|known| (similarity(&wanted, known), known))
-            .filter(|(similarity, _)| *similarity >= SIMILAR)
+            .filter(|(similarity, _)| *similarity >= LEAST_SIMILARITY)
             .collect();
         similar.sort_unstable_by(|(a, name), (b, other)| b.cmp(a).then_with(|| name.cmp(other)));
         similar.truncate(most);
@@ -92,7 +92,7 @@ fn similarity(wanted: &HashSet<(char, char)>, known: &str) -> usize {
     let dice = (200 * common).checked_div(both).unwrap_or(0);
     let part = (100 * common).checked_div(shorter).unwrap_or(0);
     if part == 100 {
-        dice.max(SIMILAR)
+        dice.max(LEAST_SIMILARITY)
     } else {
         dice
     }

@@ -10,7 +10,7 @@ use tr_programs::table;
 
 /// The length in nanoseconds of the shortest recipe of make or ninja that is a step. Every build has many shorter ones
 /// (`mkdir`, `rm`, `touch`). A guess: with a smaller limit, such recipes would fill the list of steps.
-const SHORTEST: u64 = 20_000_000;
+const SHORTEST_RECIPE: u64 = 20_000_000;
 /// The largest number of processes of one recipe that are examined for the name of its step.
 const MOST_LINES: usize = 64;
 
@@ -19,7 +19,7 @@ const MOST_LINES: usize = 64;
 /// the recipe.
 pub(super) fn name(analysis: &Analysis, process: &Process) -> Option<StepName> {
     let wall = process.wall();
-    if wall < SHORTEST || !is_recipe(analysis, process) {
+    if wall < SHORTEST_RECIPE || !is_recipe(analysis, process) {
         return None;
     }
     // The sum of the times of the steps inside the recipe. Steps may overlap, so the sum may exceed the recipe's time.

@@ -37,20 +37,20 @@ const SHORTEST_PART: u64 = 200_000_000;
 /// The second value is for a test that may itself be a whole suite. Without this rule, `verdicts.py` found failures on
 /// a busy machine whose run-queue wait was wrongly reported as the reason.
 const TIME_LIMITS: [u64; 2] = [500_000_000, 1_000_000_000];
-/// A step has no verdict if more than a tenth (1/`UNKNOWN`) of its wall time is unknown. A decision: a printed figure
-/// never hides more than a tenth.
-const UNKNOWN: u64 = 10;
+/// A step has no verdict if more than a tenth (1/`UNKNOWN_PART`) of its wall time is unknown. A decision: a printed
+/// figure never hides more than a tenth.
+const UNKNOWN_PART: u64 = 10;
 /// The least number of other tests in a test's suite for which a median is computed. A guess: the median of fewer tests
 /// is not typical.
 const SUITE: usize = 3;
 /// At most this many verdicts of a recording name the tasks that had the CPUs or that the step waited for. A bound on
 /// the work of finding these tasks.
-const NAMED: usize = 50;
-/// The largest number of tasks that a verdict names. A task with too little time ([`COUNTS`]) is never named.
-pub const NAMES: usize = 3;
-/// A verdict names a task if the task has at least a twentieth (1/`COUNTS`) of the time of all tasks in the verdict. A
-/// decision: a smaller part would not change what a reader does.
-pub const COUNTS: u64 = 20;
+const NAMED_VERDICTS: usize = 50;
+/// The largest number of tasks that a verdict names. A task with too little time ([`NAMED_PART`]) is never named.
+pub const NAMED_TASKS: usize = 3;
+/// A verdict names a task if the task has at least a twentieth (1/`NAMED_PART`) of the time of all tasks in the
+/// verdict. A decision: a smaller part would not change what a reader does.
+pub const NAMED_PART: u64 = 20;
 
 /// The conclusion about the work or wait on which a step spent most of its wall time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub struct StepVerdict {
     /// includes this time.
     pub queued: u64,
     /// The names of the tasks that had the CPUs or that the step waited for, with their times in nanoseconds, the
-    /// longest first. Only the first `NAMED` reported verdicts have names.
+    /// longest first. Only the first `NAMED_VERDICTS` reported verdicts have names.
     pub by: Vec<(Phrase, u64)>,
     /// Whether the verdict is reported: the step failed, or was slow (a test with less than half of the CPU share that
     /// is the median of its suite), because of something other than its own work or sleep.
@@ -282,7 +282,7 @@ impl<'a> Judge<'a> {
         let reported = reported.filter_map(|(at, entry)| {
             Some((at, entry.as_mut().filter(|verdict| verdict.is_reported)?))
         });
-        for (at, verdict) in reported.take(NAMED) {
+        for (at, verdict) in reported.take(NAMED_VERDICTS) {
             let divided = divided.get(at).and_then(Option::as_ref);
             verdict.by = match &divider.contention {
                 Some(contention) if verdict.part == WallPart::Others => {
@@ -322,7 +322,13 @@ fn judge(
     median: Option<u64>,
 ) -> Option<StepVerdict> {
     let wall = step.wall();
-    if wall == 0 || divided.times.get(WallPart::Unknown).saturating_mul(UNKNOWN) > wall {
+    if wall == 0
+        || divided
+            .times
+            .get(WallPart::Unknown)
+            .saturating_mul(UNKNOWN_PART)
+            > wall
+    {
         return None;
     }
     let starved = divided.times.sum(WallPart::is_starved);
@@ -420,14 +426,14 @@ pub fn others(
     names.filter_map(|(occupant, ns)| Some((who::occupant(occupant)?, ns)))
 }
 
-/// Keeps the tasks of a list that a verdict names: those with the longest times, at most [`NAMES`].
+/// Keeps the tasks of a list that a verdict names: those with the longest times, at most [`NAMED_TASKS`].
 fn named(mut names: Vec<(Phrase, u64)>) -> Vec<(Phrase, u64)> {
     let sum = names
         .iter()
         .fold(0, |sum: u64, (_, ns)| sum.saturating_add(*ns));
     names.sort_unstable_by(|a, b| (b.1, &a.0).cmp(&(a.1, &b.0)));
-    names.retain(|(_, ns)| *ns > 0 && ns.saturating_mul(COUNTS) >= sum);
-    names.truncate(NAMES);
+    names.retain(|(_, ns)| *ns > 0 && ns.saturating_mul(NAMED_PART) >= sum);
+    names.truncate(NAMED_TASKS);
     names
 }
 

@@ -56,7 +56,7 @@ enum On {
 }
 
 /// The name of the group for processes that match no pattern of the user's groups.
-pub const OTHER: &str = "other";
+pub const OTHER_GROUP: &str = "other";
 
 /// The name of the table row for processes whose main thread ended in no step.
 const NO_STEP: &str = "no step";
@@ -120,11 +120,11 @@ fn joined(process: &Process) -> Vec<u8> {
     process.argv.args().collect::<Vec<_>>().join(&b' ')
 }
 
-/// The name of the first of the user's groups that a process matches, or [`OTHER`].
+/// The name of the first of the user's groups that a process matches, or [`OTHER_GROUP`].
 pub fn group_of<'a>(analysis: &Analysis, process: &Process, groups: &'a [Group]) -> &'a str {
     let mut groups = groups.iter();
     let found = groups.find(|group| group.has(analysis, process));
-    found.map_or(OTHER, |group| &group.name)
+    found.map_or(OTHER_GROUP, |group| &group.name)
 }
 
 named! {

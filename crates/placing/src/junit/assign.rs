@@ -7,7 +7,7 @@ use tr_analyze::model::ProcessIx;
 
 /// The largest number of suites with more than one possible schedule (processes and times for the tests). If a report
 /// has more such suites, no assignment of its suites to processes is searched. A bound of the work.
-const OPEN: usize = 16;
+const OPEN_SUITES: usize = 16;
 
 /// The largest number of schedules (processes and times for a suite's tests) that the search tries for the suites of a
 /// report. A suite is tried again for each combination of the suites before it. A bound of the work.
@@ -38,7 +38,7 @@ pub struct AssignedSuites {
 pub fn search(claims: &[Vec<Vec<Claim>>]) -> Option<AssignedSuites> {
     let open = claims.iter().filter(|schedules| schedules.len() > 1);
     let all = claims.iter().flatten().map(Vec::len);
-    if !(1..=OPEN).contains(&open.count()) || all.sum::<usize>() > TESTS {
+    if !(1..=OPEN_SUITES).contains(&open.count()) || all.sum::<usize>() > TESTS {
         return None;
     }
     // The suites with the fewest possible schedules come first, so that impossible assignments are found early.

@@ -8,9 +8,9 @@ use super::even::Bounds;
 use super::placer::Times;
 use super::serial;
 
-/// The largest number of threads of a process for which [`serial::EXACT`] tests that fit nearly exactly are enough
-/// proof that the process ran the suite. With more threads, the tests may fit one of the threads by chance, so one more
-/// test must fit. A guess: of the 23 threads of a Java program, one fitted to tests of another process.
+/// The largest number of threads of a process for which [`serial::EXACT_TESTS`] tests that fit nearly exactly are
+/// enough proof that the process ran the suite. With more threads, the tests may fit one of the threads by chance, so
+/// one more test must fit. A guess: of the 23 threads of a Java program, one fitted to tests of another process.
 const FEW_THREADS: usize = 4;
 
 /// A schedule of a suite: the processes that can have run the suite's tests, and the place of each test in time.
@@ -104,7 +104,7 @@ impl Schedule {
     pub fn is_measured(&self) -> bool {
         let bounds = self.times.iter().flatten().filter_map(|times| times.bounds);
         let exact = bounds.filter(Bounds::is_exact).count();
-        exact >= serial::EXACT + usize::from(self.runner.threads > FEW_THREADS)
+        exact >= serial::EXACT_TESTS + usize::from(self.runner.threads > FEW_THREADS)
     }
 
     /// Marks the places of all tests of the schedule as doubtful, because another process may have run or measured the

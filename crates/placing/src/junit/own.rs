@@ -5,19 +5,19 @@ use std::collections::{HashMap, HashSet};
 
 use tr_analyze::model::{Doubt, ProcessIx};
 
-use super::placer::{Placer, Times, LONGER};
+use super::placer::{Placer, Times, LONGER_LIFE};
 use super::report::{Case, Report, Suite, LEAST_ERROR};
-use super::runner::TRIED;
+use super::runner::MOST_TRIED;
 use super::serial::{self, Place, Test};
 use crate::lookup::{base, signed, Lookup, CLOCKS};
-use tr_insight::recordings::imports::TOLERATED;
+use tr_insight::recordings::imports::TOLERATED_PART;
 
 /// The number of words at the start of a command line that can name the program. A decision: they are an interpreter
 /// and its script.
 const SCRIPT: usize = 2;
 
 /// The largest number of components at the end of a path that are compared with the name of a suite.
-const PARTS: usize = 8;
+const MOST_COMPONENTS: usize = 8;
 
 /// The processes whose command lines contain names of tests or suites. Each list is in the order of the processes'
 /// starts.
@@ -172,7 +172,10 @@ fn function_of_bats(word: &[u8]) -> Option<Vec<u8>> {
 fn suite_names(word: &[u8]) -> impl Iterator<Item = Vec<u8>> + '_ {
     let slashes = word.iter().enumerate().rev();
     let slashes = slashes.filter(|(_, byte)| **byte == b'/');
-    let starts = slashes.map(|(at, _)| at + 1).chain([0]).take(PARTS);
+    let starts = slashes
+        .map(|(at, _)| at + 1)
+        .chain([0])
+        .take(MOST_COMPONENTS);
     starts.filter_map(|at| {
         let path = word.get(at..)?.iter();
         let spelled = path.map(|byte| {
@@ -219,12 +222,12 @@ impl Placer<'_> {
             let longer = end.saturating_sub(start).saturating_sub(length);
             let at_its_time = case.attributes.at.is_none()
                 || times.is_none_or(|times| {
-                    let early = times.from.saturating_sub(LONGER);
-                    early <= start && start <= times.from.saturating_add(times.digit + LONGER)
+                    let early = times.from.saturating_sub(LONGER_LIFE);
+                    early <= start && start <= times.from.saturating_add(times.digit + LONGER_LIFE)
                 });
             // A process of bats also prepares its test, and this can take long on a busy machine. So the process may
             // live longer than the test.
-            let is_as_long = longer.unsigned_abs() <= LONGER.max(length / 5).unsigned_abs()
+            let is_as_long = longer.unsigned_abs() <= LONGER_LIFE.max(length / 5).unsigned_abs()
                 || longer > 0 && self.own.of_bats.contains(*ix);
             is_as_long && at_its_time && !self.used.contains(*ix)
         };
@@ -249,10 +252,10 @@ impl Placer<'_> {
     fn outermost(&self, mut own: impl Iterator<Item = ProcessIx>) -> Option<ProcessIx> {
         let first = own.next()?;
         let is_around = |other: ProcessIx| {
-            let mut lineage = self.lookup.analysis.lineage(other).take(TRIED);
+            let mut lineage = self.lookup.analysis.lineage(other).take(MOST_TRIED);
             lineage.any(|ix| ix == first)
         };
-        own.take(TRIED).all(is_around).then_some(first)
+        own.take(MOST_TRIED).all(is_around).then_some(first)
     }
 
     /// The place of a test in a process that ran only this test. The process lived longer than the test, because the
@@ -283,8 +286,8 @@ impl Placer<'_> {
             end: around.start().saturating_add(length)..=*around.end(),
         });
         let error = place.error();
-        let is_off = error > length / TOLERATED.cast_signed();
-        if is_off && longer <= CLOCKS.max(length / TOLERATED.cast_signed()) {
+        let is_off = error > length / TOLERATED_PART.cast_signed();
+        if is_off && longer <= CLOCKS.max(length / TOLERATED_PART.cast_signed()) {
             return None;
         }
         Some(Times {

@@ -12,13 +12,13 @@ use super::even::Bounds;
 use super::own::OwnProcesses;
 use super::proof::{Guess, Stamp};
 use super::report::{Attributes, Case, Date, Suite};
-use super::runner::{RunnerFacts, TRIED};
+use super::runner::{RunnerFacts, MOST_TRIED};
 use crate::lookup::{signed, Lookup, Placed};
 
 /// The largest difference in nanoseconds between the life of a process and the length of the only test that it runs. If
 /// a fifth of the test's length is more, that fifth is the limit. A guess for the start and the end of an interpreter;
 /// the script `reporters.py` tests the places of 35 runners' tests.
-pub(super) const LONGER: i64 = 100_000_000;
+pub(super) const LONGER_LIFE: i64 = 100_000_000;
 
 /// A test runner reads two clocks when a test begins: the time of day, and then the clock that measures the test's
 /// length. At most so many nanoseconds lie between the two readings. A guess: a larger limit would needlessly allow
@@ -27,10 +27,10 @@ const BETWEEN_CLOCKS: i64 = 1_000_000;
 
 /// A bound of the work: how often the place of a test may be computed for one report. One computation takes about 100
 /// ns, so the search for the runners of very many suites ends within some seconds.
-pub(super) const WORK: u64 = 20_000_000;
+pub(super) const MOST_PLACES: u64 = 20_000_000;
 
 /// Comparing the lives of this many processes with a test takes as long as computing the place of one test. The number
-/// converts such comparisons to the unit of [`WORK`].
+/// converts such comparisons to the unit of [`MOST_PLACES`].
 const LIVES: usize = 8;
 
 pub(super) struct Placer<'a> {
@@ -45,7 +45,7 @@ pub(super) struct Placer<'a> {
     pub decided: HashSet<ProcessIx>,
     /// The times at which other suites certainly ran in the processes that can have run the current suite.
     pub others: Active,
-    /// The part of the budget [`WORK`] that the search for test places may still use.
+    /// The part of the budget [`MOST_PLACES`] that the search for test places may still use.
     pub work: Cell<u64>,
     /// How far ahead of UTC the report's times without a time zone are assumed to be, in nanoseconds.
     pub ahead: i64,
@@ -235,12 +235,12 @@ impl Placer<'_> {
             let latest = times
                 .from
                 .saturating_add(times.digit)
-                .saturating_add(LONGER);
+                .saturating_add(LONGER_LIFE);
             let after = runners.partition_point(|ix| start(ix) <= latest);
             let before = runners.get(..after).unwrap_or_default();
-            self.spend(before.len().min(TRIED).div_ceil(LIVES))?;
+            self.spend(before.len().min(MOST_TRIED).div_ceil(LIVES))?;
             // The runner began after its wrappers, so the processes are tried from the last one to the first one.
-            let tried = before.iter().rev().take(TRIED).copied();
+            let tried = before.iter().rev().take(MOST_TRIED).copied();
             let mut fitting = tried.filter_map(|ix| {
                 let later = start(&ix).saturating_sub(times.from).clamp(0, times.digit);
                 let (from, to) = (
@@ -250,7 +250,7 @@ impl Placer<'_> {
                 Some((ix, self.lookup.inside(ix, from, to)?))
             });
             let (process, (from, to)) = fitting.next()?;
-            let around: HashSet<ProcessIx> = analysis.lineage(process).take(TRIED).collect();
+            let around: HashSet<ProcessIx> = analysis.lineage(process).take(MOST_TRIED).collect();
             Some(Runner {
                 process,
                 from,

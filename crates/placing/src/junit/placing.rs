@@ -6,11 +6,11 @@ use super::even::{self, Possible};
 use super::placer::{Placer, Runner, Times};
 use super::proof::{is_far, tolerated, Guess};
 use super::report::{Attributes, Case, Suite};
-use super::runner::TRIED;
+use super::runner::MOST_TRIED;
 use crate::lookup::{imported, ktime, signed};
 use crate::notes::ImportNote;
 use tr_analyze::model::{Doubt, Imported, ImportedKind, ProcessIx, TestResult, ThreadIx};
-use tr_insight::recordings::imports::TOLERATED;
+use tr_insight::recordings::imports::TOLERATED_PART;
 
 /// The unit of seconds: the number of nanoseconds in one second.
 const SECOND: i64 = 1_000_000_000;
@@ -214,7 +214,7 @@ impl Placer<'_> {
     /// Notes by how much a placed test can have run earlier or later than its times say.
     fn note_errors(&mut self, times: Times, suite: &SuiteFacts) {
         let length = times.to.saturating_sub(times.from);
-        let is_early = times.early > length / TOLERATED.cast_signed();
+        let is_early = times.early > length / TOLERATED_PART.cast_signed();
         if length > 0 && is_early && times.doubt.is_none() {
             self.early = self.early.max(times.early);
         }
@@ -336,10 +336,10 @@ impl Placer<'_> {
         let [_, tests, _] = &self.runners;
         let is_known = |process: &ProcessIx| self.runners.iter().flatten().any(|ix| ix == process);
         let has_company = |process: &ProcessIx| {
-            let mut others = tests.iter().take(TRIED);
+            let mut others = tests.iter().take(MOST_TRIED);
             others.any(|other| self.are_beside(*process, *other))
         };
-        let pairs = processes.len().saturating_mul(tests.len().min(TRIED));
+        let pairs = processes.len().saturating_mul(tests.len().min(MOST_TRIED));
         self.spend(pairs).is_some()
             && processes
                 .iter()
@@ -351,7 +351,7 @@ impl Placer<'_> {
         let analysis = self.lookup.analysis;
         let (first, second) = (analysis.process(a), analysis.process(b));
         let has_above = |of: ProcessIx, ix: ProcessIx| {
-            let mut lineage = analysis.lineage(of).take(TRIED);
+            let mut lineage = analysis.lineage(of).take(MOST_TRIED);
             lineage.any(|above| above == ix)
         };
         let at_once = first.start < second.end && second.start < first.end;

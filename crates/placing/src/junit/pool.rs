@@ -65,7 +65,7 @@ pub fn shares(tests: &[Test], workers: &[Worker<'_>]) -> Result<Option<Vec<Share
 pub fn are_measured(tests: &[Test], shares: &[Share]) -> bool {
     let sure = shares.iter().zip(tests).filter(|(share, _)| share.is_sure);
     let exact = sure.filter(|(share, test)| share.place.is_exact(test.length, test.error));
-    exact.count() >= serial::EXACT
+    exact.count() >= serial::EXACT_TESTS
 }
 
 /// The state of the search through all ways to distribute a suite's tests to worker processes.

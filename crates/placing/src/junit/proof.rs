@@ -11,7 +11,7 @@ use tr_programs::steps::Tests;
 
 use super::anywhere::Anywhere;
 use crate::lookup::{ktime, program, signed, CLOCKS};
-use tr_insight::recordings::imports::TOLERATED;
+use tr_insight::recordings::imports::TOLERATED_PART;
 
 /// The largest error in nanoseconds of the place of a test that gets figures. With a larger error, the CPU time could
 /// belong to a neighbouring test, however long the test is. A guess; the script `reporters.py` tests the places of 35
@@ -30,13 +30,13 @@ const LEAST_ERROR: u64 = 10_000_000;
 /// The largest tolerated error, in nanoseconds, of the place or of a figure of a test. `length` is the test's length in
 /// nanoseconds.
 pub fn tolerated(length: u64) -> u64 {
-    MOST_ERROR.min(length / TOLERATED)
+    MOST_ERROR.min(length / TOLERATED_PART)
 }
 
 /// The largest tolerated error in nanoseconds of a figure of a test, such as its CPU time. `figure` is the figure's
 /// value, and `length` the test's length.
 pub fn tolerated_figure(figure: u64, length: u64) -> u64 {
-    tolerated(length).min(LEAST_ERROR.max(figure / TOLERATED))
+    tolerated(length).min(LEAST_ERROR.max(figure / TOLERATED_PART))
 }
 
 /// Whether the figures of a test (such as its CPU time) could be wrong by more than is tolerated, because the test's

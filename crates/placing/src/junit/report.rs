@@ -17,7 +17,7 @@ const SLASHES: usize = 100;
 
 /// The largest number of failed tests of one report that are named although they have no place in the recording. A
 /// guess: no page shows so many.
-const NAMED: usize = 100;
+const MOST_NAMED: usize = 100;
 
 /// A parsed JUnit report: its test suites.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl Report {
         let count = missing.clone().fold(TestCount::default(), |count, case| {
             count.and(case.has_failed())
         });
-        let failed = missing.filter(|case| case.has_failed()).take(NAMED);
+        let failed = missing.filter(|case| case.has_failed()).take(MOST_NAMED);
         let unplaced = failed.map(|case| UnplacedTest {
             name: case.attributes.title(),
             result: case.result,

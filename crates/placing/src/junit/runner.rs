@@ -13,7 +13,7 @@ use super::active::Active;
 use crate::lookup::{program, signed};
 
 /// The largest number of processes that are tried as the process that ran a suite. A bound of the work.
-pub(super) const TRIED: usize = 1_000;
+pub(super) const MOST_TRIED: usize = 1_000;
 
 /// The largest number of threads of a process that are tried, one by one, as the only thread that ran the tests. In a
 /// process with more threads, no single thread is tried.
@@ -37,9 +37,9 @@ pub struct RunnerFacts {
     pub waited: HashMap<ProcessIx, (i64, i64)>,
 }
 
-/// The threads of a process and of its descendants, of at most [`TRIED`] processes.
+/// The threads of a process and of its descendants, of at most [`MOST_TRIED`] processes.
 fn with_descendants(analysis: &Analysis, process: ProcessIx) -> Vec<ThreadIx> {
-    let (mut threads, mut open, mut left) = (Vec::new(), vec![process], TRIED);
+    let (mut threads, mut open, mut left) = (Vec::new(), vec![process], MOST_TRIED);
     while let Some(process) = open.pop().filter(|_| left > 0) {
         let process = analysis.process(process);
         threads.extend(&process.threads);

@@ -11,12 +11,12 @@ use super::active::Active;
 
 /// The least number of tests of a process whose beginnings and ends must be known nearly exactly, as a proof that the
 /// lengths in the report were measured by this process. A guess: a single test can fit by chance.
-pub const EXACT: usize = 2;
+pub const EXACT_TESTS: usize = 2;
 
 /// The largest error in nanoseconds with which the beginning and the end of a test still count as known nearly exactly.
 /// A guess: a runner needs about this time between two tests, so the beginning and the end of a test are hardly ever
 /// known better.
-const NEARLY: i64 = 5_000_000;
+const NEARLY_EXACT: i64 = 5_000_000;
 
 /// The times that are known about a test of a suite, in nanoseconds. From these times, the beginning and the end of the
 /// test in the recording are computed.
@@ -71,9 +71,10 @@ impl Place {
 
     /// Whether the beginning and the end of a test are known nearly exactly, for example because the test lies between
     /// two sleeps of its runner. `error` is the largest error of the test's length. The result is false if this error
-    /// is large or the test is short (`NEARLY`), because an inexact or short length fits into many places by chance.
+    /// is large or the test is short (`NEARLY_EXACT`), because an inexact or short length fits into many places by
+    /// chance.
     pub fn is_exact(&self, length: i64, error: i64) -> bool {
-        self.error().max(error) <= NEARLY && NEARLY < length
+        self.error().max(error) <= NEARLY_EXACT && NEARLY_EXACT < length
     }
 
     /// The largest error in nanoseconds of the beginning or the end of a test that is placed within these bounds.

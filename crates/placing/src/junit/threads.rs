@@ -8,16 +8,16 @@ use std::collections::{BTreeMap, HashSet};
 
 use tr_analyze::model::{Analysis, Doubt, Imported, ImportedKind, TestResult, ThreadIx};
 
-use super::placer::{Placer, LONGER};
+use super::placer::{Placer, LONGER_LIFE};
 use super::report::{Case, Suite, LEAST_ERROR};
 use crate::lookup::{imported, signed, CLOCKS};
-use tr_insight::recordings::imports::TOLERATED;
+use tr_insight::recordings::imports::TOLERATED_PART;
 
 /// The number of bytes of a thread's name that the kernel keeps (`TASK_COMM_LEN` without the zero at the end).
 const NAME: usize = 15;
 
 /// The largest number of threads with the same name that are compared with their tests. A bound of the work.
-const SAME: usize = 200;
+const SAME_NAMES: usize = 200;
 
 /// Identifies a test of a report: the index of its suite, and the index of the test in the suite.
 type CaseIx = (usize, usize);
@@ -61,7 +61,7 @@ impl Case {
         self.attributes.length.is_some_and(|length| {
             let longer = end.saturating_sub(start).saturating_sub(length);
             let error = self.attributes.digit.max(LEAST_ERROR);
-            -error <= longer && longer <= LONGER.max(length / 5).saturating_add(error)
+            -error <= longer && longer <= LONGER_LIFE.max(length / 5).saturating_add(error)
         })
     }
 }
@@ -132,7 +132,7 @@ impl Placer<'_> {
         let mut pairs = Vec::new();
         let count = tests.len();
         let room = self.spend(count.saturating_mul(count));
-        if count != threads.len() || count > SAME || room.is_none() {
+        if count != threads.len() || count > SAME_NAMES || room.is_none() {
             return pairs;
         }
         let analysis = self.lookup.analysis;
@@ -164,7 +164,7 @@ impl Placer<'_> {
         let length = case.attributes.length.unwrap_or(0);
         let lived = signed(life.end).saturating_sub(signed(life.start));
         let longer = lived.saturating_sub(length).max(0);
-        let is_off = longer > CLOCKS.max(length / TOLERATED.cast_signed());
+        let is_off = longer > CLOCKS.max(length / TOLERATED_PART.cast_signed());
         let off = longer.unsigned_abs();
         let at = (life.process, (life.start, life.end));
         let span = Imported {

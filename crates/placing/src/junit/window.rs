@@ -9,7 +9,7 @@ use super::even::{self, Bounds, Possible};
 use super::placer::Placer;
 use super::proof::Guess;
 use super::report::{Case, Date, Suite, LEAST_ERROR};
-use super::runner::TRIED;
+use super::runner::MOST_TRIED;
 use crate::lookup::{imported, ktime, signed};
 
 /// The life of the recorded command, if all tests must have run during this life; otherwise `None`. All tests must have
@@ -30,9 +30,20 @@ pub fn life_of_command(analysis: &Analysis, command: Option<ProcessIx>) -> Optio
 pub fn writer(analysis: &Analysis, runners: &[Vec<ProcessIx>; 3]) -> Option<ProcessIx> {
     let [named, tests, _] = runners;
     let is_test = |ix: &&ProcessIx| tests.binary_search(ix).is_ok();
-    let writers = || named.iter().copied().filter(|ix| is_test(&ix)).take(TRIED);
+    let writers = || {
+        named
+            .iter()
+            .copied()
+            .filter(|ix| is_test(&ix))
+            .take(MOST_TRIED)
+    };
     let first = writers().min_by_key(|ix| (analysis.process(*ix).start, *ix))?;
-    let is_below = |ix: ProcessIx| analysis.lineage(ix).take(TRIED).any(|above| above == first);
+    let is_below = |ix: ProcessIx| {
+        analysis
+            .lineage(ix)
+            .take(MOST_TRIED)
+            .any(|above| above == first)
+    };
     writers().all(is_below).then_some(first)
 }
 

@@ -15,11 +15,11 @@ const VOTES: usize = 16;
 /// The process may live longer than the span by at most this many nanoseconds, or by a tenth of the span if that is
 /// more. Two suggested times agree if they differ by at most this constant. A guess: with a larger limit, the times
 /// suggested by unrelated spans would agree by chance.
-const DIFFERS: i64 = 50_000_000;
+const LARGEST_DIFFERENCE: i64 = 50_000_000;
 
 /// If an imported file does not say when its clock begins: the least number of spans that must agree on a beginning of
 /// this clock. A guess: a single span may have been matched with a wrong process of an equal name.
-const AGREE: usize = 2;
+const LEAST_AGREEING: usize = 2;
 
 /// The beginning of the clock by which an imported file has its times, as far as the file contains it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,7 +82,7 @@ impl<'a> Moments<'a> {
         let own = clocks.into_iter().find(is_inside);
         match (found, own) {
             (Some((zero, error)), Some(own))
-                if own.abs_diff(zero) <= error.max(DIFFERS.unsigned_abs()) =>
+                if own.abs_diff(zero) <= error.max(LARGEST_DIFFERENCE.unsigned_abs()) =>
             {
                 Some(new(Zero::Recording(own), 0, false))
             }
@@ -118,14 +118,15 @@ fn has_pids(file: &Spans, lookup: &Lookup<'_>) -> bool {
 /// The beginning of the imported file's clock on which most spans agree, and the error of this beginning, both in
 /// nanoseconds. Each span is matched with processes whose command lines have its words. A process begins or ends at
 /// about the same time as its span. Only one of the two times need fit, because a tool can wait for a free slot before
-/// it starts a process. `None` unless at least `AGREE` spans agree, and more than half of those with such a process.
+/// it starts a process. `None` unless at least `LEAST_AGREEING` spans agree, and more than half of those with such a
+/// process.
 fn by_words(file: &Spans, named: &Candidates<'_>, lookup: &Lookup<'_>) -> Option<(i64, u64)> {
     let analysis = lookup.analysis;
     let mut zeros: Vec<(i64, usize)> = Vec::new();
     let mut voters = 0;
     for (at, span) in file.spans.iter().enumerate() {
         let length = span.to.saturating_sub(span.from);
-        let longest = length.saturating_add(DIFFERS.max(length / 10));
+        let longest = length.saturating_add(LARGEST_DIFFERENCE.max(length / 10));
         let mut all = named.of_span(span, i64::MIN..=i64::MAX, analysis);
         let most = all.iter().map(|(words, _)| *words).max();
         all.retain(|(words, _)| Some(*words) == most);
@@ -144,10 +145,10 @@ fn by_words(file: &Spans, named: &Candidates<'_>, lookup: &Lookup<'_>) -> Option
     let zero = most_frequent(zeros.iter().map(|(zero, _)| *zero).collect())?;
     let near = zeros
         .iter()
-        .filter(|(other, _)| other.abs_diff(zero) <= DIFFERS.unsigned_abs());
+        .filter(|(other, _)| other.abs_diff(zero) <= LARGEST_DIFFERENCE.unsigned_abs());
     let agree: HashSet<usize> = near.clone().map(|(_, at)| *at).collect();
     let error = near.map(|(other, _)| other.abs_diff(zero)).max()?;
-    let is_certain = agree.len() >= AGREE && 2 * agree.len() > voters;
+    let is_certain = agree.len() >= LEAST_AGREEING && 2 * agree.len() > voters;
     is_certain.then_some((zero, error))
 }
 

@@ -13,12 +13,12 @@ use super::{Span, Spans};
 use crate::lookup::{base, names, signed, Lookup, CLOCKS, LATEST_END};
 
 /// The largest number of processes that are tried for one span of a file. A bound of the work.
-const NEAR: usize = 256;
+const MOST_TRIED: usize = 256;
 
 /// A bound of the search for the processes of spans: for one imported file, at most this many arguments are compared
 /// with words of spans. One comparison takes about 100 ns, so even a search for very many spans ends within some
 /// seconds.
-const WORK: u64 = 50_000_000;
+const MOST_COMPARISONS: u64 = 50_000_000;
 
 /// The largest number of arguments of a command line that is compared with a text of a span. A longer command line
 /// cannot be equal to such a text, which has at most [`super::WORD`] bytes.
@@ -35,7 +35,7 @@ pub struct Candidates<'a> {
     /// For each text of a span that may be a whole command line, the processes with this command line. The program is
     /// compared without its directory.
     by_line: HashMap<Vec<u8>, Vec<ProcessIx>>,
-    /// The part of the budget [`WORK`] that the search for the processes of spans may still use.
+    /// The part of the budget [`MOST_COMPARISONS`] that the search for the processes of spans may still use.
     work: Cell<u64>,
 }
 
@@ -82,7 +82,7 @@ impl<'a> Candidates<'a> {
         Candidates {
             by_word,
             by_line,
-            work: Cell::new(WORK),
+            work: Cell::new(MOST_COMPARISONS),
         }
     }
 
@@ -131,7 +131,7 @@ impl<'a> Candidates<'a> {
         for word in span.sought() {
             let all = self.by_word.get(base(word)).map_or(&[][..], Vec::as_slice);
             let first = all.partition_point(|ix| start(*ix) < *begin.start());
-            let near = all.iter().skip(first).copied().take(NEAR);
+            let near = all.iter().skip(first).copied().take(MOST_TRIED);
             let near = near.take_while(|ix| start(*ix) <= *begin.end());
             for ix in near {
                 if self.spend(analysis, ix).is_none() {
@@ -143,7 +143,7 @@ impl<'a> Candidates<'a> {
             }
             let all = self.of_line(word).map_or(&[][..], Vec::as_slice);
             let first = all.partition_point(|ix| start(*ix) < *begin.start());
-            let near = all.iter().skip(first).copied().take(NEAR);
+            let near = all.iter().skip(first).copied().take(MOST_TRIED);
             for ix in near.take_while(|ix| start(*ix) <= *begin.end()) {
                 *found.entry(ix).or_default() += 1;
             }
@@ -275,7 +275,10 @@ fn has_word(analysis: &Analysis, ix: ProcessIx, word: &[u8]) -> bool {
 /// Whether one of two processes is an ancestor of the other.
 fn are_related(analysis: &Analysis, a: ProcessIx, b: ProcessIx) -> bool {
     let is_around = |outer: ProcessIx, inner: ProcessIx| {
-        analysis.lineage(inner).take(NEAR).any(|ix| ix == outer)
+        analysis
+            .lineage(inner)
+            .take(MOST_TRIED)
+            .any(|ix| ix == outer)
     };
     is_around(a, b) || is_around(b, a)
 }

@@ -19,35 +19,36 @@ pub(super) enum Builtin {
 }
 
 /// The shell builtins that fail only after a wrong call, which is not considered; separated by spaces.
-const SUCCEED: &str =
+const SUCCEEDING_BUILTINS: &str =
     ": alias break continue declare disown echo exec exit export local printf pwd readonly return \
                        set shift shopt times trap true typeset umask unalias unset";
 
 /// The shell builtins that can fail with the status 1 or 2, separated by spaces.
-const FAIL: &str =
+const FAILING_BUILTINS: &str =
     "(( [ [[ bg cd fg getopts hash jobs kill let mapfile popd pushd read readarray test ulimit";
 
 /// The shell builtins that can fail with other statuses than 1 and 2, or always fail, separated by
 /// spaces.
-const OTHERS: &str = ". builtin command eval false source type wait";
+const OTHER_BUILTINS: &str = ". builtin command eval false source type wait";
 
 /// The shell builtins that run other commands, leave a part of the script (`break`, `return`) or
 /// wait, separated by spaces.
-const CONTROL: &str = ". break builtin command continue eval exec exit return source trap wait";
+const CONTROL_BUILTINS: &str =
+    ". break builtin command continue eval exec exit return source trap wait";
 
 /// The shell builtins that are assumed never to fail, whatever their arguments are; separated by spaces.
 const NEVER_FAIL: &str = ": disown echo printf pwd times true umask";
 
 /// The shell builtins that take assignments as arguments, such as `export x=1`, separated by
 /// spaces.
-const ASSIGN: &str = "declare export local readonly typeset";
+const ASSIGNING_BUILTINS: &str = "declare export local readonly typeset";
 
 /// The shell builtins that read input or options into the variables which their arguments name,
 /// separated by spaces.
-const READ: &str = "getopts mapfile read readarray";
+const READING_BUILTINS: &str = "getopts mapfile read readarray";
 
 /// The shell builtins that test a condition, separated by spaces.
-const TESTS: &str = "(( [ [[ let test";
+const TESTING_BUILTINS: &str = "(( [ [[ let test";
 
 /// Whether a command with this name executes a file in the shell's own process.
 pub(super) fn is_source(name: &[u8]) -> bool {
@@ -55,7 +56,7 @@ pub(super) fn is_source(name: &[u8]) -> bool {
 }
 
 pub(super) fn is_builtin(name: &[u8]) -> bool {
-    has(SUCCEED, name) || has(FAIL, name) || has(OTHERS, name)
+    has(SUCCEEDING_BUILTINS, name) || has(FAILING_BUILTINS, name) || has(OTHER_BUILTINS, name)
 }
 
 /// Whether a shell builtin with this name can decide about the exit status of its shell, because it
@@ -67,29 +68,29 @@ pub fn may_decide(name: &[u8]) -> bool {
 /// Whether a shell builtin with this name starts no other command, so that the script continues
 /// after its success.
 pub fn starts_nothing(name: &[u8]) -> bool {
-    is_builtin(name) && !has(CONTROL, name)
+    is_builtin(name) && !has(CONTROL_BUILTINS, name)
 }
 
 pub(super) fn assigns(name: &[u8]) -> bool {
-    has(ASSIGN, name)
+    has(ASSIGNING_BUILTINS, name)
 }
 
 pub(super) fn sets_variables(name: &[u8]) -> bool {
-    assigns(name) || has(READ, name)
+    assigns(name) || has(READING_BUILTINS, name)
 }
 
 pub(super) fn of(name: &[u8], _arguments: &[Word]) -> Builtin {
     match name {
         b"false" => Builtin::False,
         b"command" | b"type" | b"hash" => Builtin::Finds,
-        _ if has(SUCCEED, name) => Builtin::Succeeds,
-        _ if has(FAIL, name) => Builtin::Fails,
+        _ if has(SUCCEEDING_BUILTINS, name) => Builtin::Succeeds,
+        _ if has(FAILING_BUILTINS, name) => Builtin::Fails,
         _ => Builtin::Any,
     }
 }
 
 pub(super) fn is_test(name: &[u8]) -> bool {
-    has(TESTS, name)
+    has(TESTING_BUILTINS, name)
 }
 
 impl Builtin {

@@ -7,7 +7,7 @@ use crate::words;
 
 /// Programs that copy, link or move files: the file that their last argument names is made from a file that another
 /// argument names. Separated by spaces.
-const MOVE: &str = "cp install ln mv";
+const MOVING_PROGRAMS: &str = "cp install ln mv";
 
 /// The signals with which other processes end a shell, by their names and numbers, separated by
 /// spaces.
@@ -160,7 +160,9 @@ impl Outline {
         };
         let words = &self.commands.get(*ix)?.words;
         let program = words.first().and_then(Word::literal)?;
-        words::has(MOVE, program).then(|| words.last()).flatten()
+        words::has(MOVING_PROGRAMS, program)
+            .then(|| words.last())
+            .flatten()
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) const MOST_NODES: usize = 30_000;
 
 /// The largest number of bytes that are written in total when `$1` and similar words in a script's
 /// functions are replaced by the arguments of each call.
-const REPLACED: usize = 1 << 20;
+const REPLACED_BYTES: usize = 1 << 20;
 
 /// The largest depth to which calls of functions and sourced files in a shell script are followed.
 const CALLS: usize = 8;
@@ -164,7 +164,7 @@ pub(super) fn graph(outline: &Outline, tree: &Tree, options: Options) -> Option<
     builder.leads(builder.end, after);
     builder.edge(after, builder.ended);
     builder.traps(after);
-    (builder.nodes.len() < MOST_NODES && builder.replaced < REPLACED).then_some(Graph {
+    (builder.nodes.len() < MOST_NODES && builder.replaced < REPLACED_BYTES).then_some(Graph {
         nodes: builder.nodes,
     })
 }
@@ -311,7 +311,7 @@ impl<'a> Builder<'a> {
     }
 
     fn is_full(&self) -> bool {
-        self.nodes.len() >= MOST_NODES || self.replaced >= REPLACED
+        self.nodes.len() >= MOST_NODES || self.replaced >= REPLACED_BYTES
     }
 
     fn build(&mut self, tree: &'a Tree, from: NodeIx) -> Ends {

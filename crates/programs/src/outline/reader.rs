@@ -19,7 +19,7 @@ use crate::words::split_name;
 
 /// The largest depth of nested commands in a script. The reader stops at deeper commands, and the outline is
 /// incomplete.
-const DEEP: usize = 48;
+const DEEPEST_NESTING: usize = 48;
 
 /// The largest number of `trap` commands that are read in a script.
 const TRAPS: usize = 16;
@@ -213,7 +213,7 @@ impl Reader<'_> {
     /// function.
     fn command(&mut self) -> Tree {
         self.blanks();
-        if self.depth >= DEEP {
+        if self.depth >= DEEPEST_NESTING {
             self.give_up();
             return Tree::default();
         }
@@ -624,7 +624,7 @@ impl Reader<'_> {
     /// Reads a text inside the script that is a script itself, such as the argument of `trap` or
     /// the inside of backquotes.
     fn inner(&mut self, text: &[u8], line: u32, span: (usize, usize)) -> Tree {
-        if self.depth >= DEEP {
+        if self.depth >= DEEPEST_NESTING {
             self.give_up();
             return Tree::default();
         }

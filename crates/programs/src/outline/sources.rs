@@ -8,7 +8,7 @@ use tr_format::scripts::{path_of, NamesInDirectory};
 use super::builtins::is_source;
 use super::patterns;
 use super::reader;
-use super::tree::{Command, CommandIx, ForLoop, Outline, SourcedFile, Tree, LONGEST};
+use super::tree::{Command, CommandIx, ForLoop, Outline, SourcedFile, Tree, LONGEST_SCRIPT};
 use super::words::{Expansion, Word};
 use crate::words::split_name;
 
@@ -17,7 +17,7 @@ use crate::words::split_name;
 const MOST_SOURCES: usize = 16;
 
 /// The largest number of words of `for` loops that are examined for one command that sources files.
-const LOOPED: usize = 64;
+const LOOP_WORDS: usize = 64;
 
 /// The paths of the files that the word after `.` may name. The file's directory is not certain, so each inner list
 /// has the paths for one possible directory.
@@ -189,7 +189,7 @@ impl Outline {
         let commands = loops.filter_map(|known| self.commands.get(known.words));
         let words: Vec<&Word> = commands
             .flat_map(|command| &command.words)
-            .take(LOOPED)
+            .take(LOOP_WORDS)
             .collect();
         // Outside of a `for` loop, the shell executes only the first file that a pattern matches, and the names of the
         // other files are its arguments. So a pattern outside of a loop counts as naming no file.
@@ -277,7 +277,7 @@ impl Outline {
             return (!is_again && !self.executes(known, at)).then_some(known);
         }
         let bytes: usize = self.files.iter().map(|file| file.text.len()).sum();
-        if bytes + text.len() > LONGEST {
+        if bytes + text.len() > LONGEST_SCRIPT {
             return None;
         }
         let first = self.commands.len();

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use super::words::Word;
 
 /// The largest number of bytes of a shell script that are read.
-pub const LONGEST: usize = 65_536;
+pub const LONGEST_SCRIPT: usize = 65_536;
 
 /// The index of a command of a shell script in [`Outline::commands`].
 pub type CommandIx = usize;

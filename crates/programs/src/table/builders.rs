@@ -39,14 +39,14 @@ const BUILDER: KnownProgram = KnownProgram {
 
 /// The common part of the table rows for build tools like [`BUILDER`] that also run build steps
 /// inside their own process.
-const SCRIPTED: KnownProgram = KnownProgram {
+const SCRIPTED_BUILDER: KnownProgram = KnownProgram {
     children: Children::FailOrOwn,
     ..BUILDER
 };
 
 /// The common part of the table rows for build tools whose build step is named after the verb and
 /// its arguments.
-const CALLED: KnownProgram = KnownProgram {
+const CALLED_BUILDER: KnownProgram = KnownProgram {
     children: Children::Fail,
     step: Some(call),
     ..PROGRAM
@@ -266,12 +266,12 @@ pub(super) const ROWS: &[KnownProgram] = &[
     },
     KnownProgram {
         names: "nox rake sbt scons waf",
-        ..SCRIPTED
+        ..SCRIPTED_BUILDER
     },
     KnownProgram {
         names: "gradle gradlew mvn mvnw",
         tells_tests: true,
-        ..SCRIPTED
+        ..SCRIPTED_BUILDER
     },
     KnownProgram {
         names: "turbo",
@@ -279,7 +279,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
         steps: "node /w/node_modules/.bin/turbo run build test --filter=web => target | turbo run build test
                  /w/node_modules/@turbo/linux-64/bin/turbo --skip-infer run build => target | turbo run build
                  turbo --version => -",
-        ..CALLED
+        ..CALLED_BUILDER
     },
     KnownProgram {
         names: "nx",
@@ -290,7 +290,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
                  nx run app:build => target | nx run app:build
                  nx test app => test | nx test app
                  nx --version => -",
-        ..CALLED
+        ..CALLED_BUILDER
     },
     KnownProgram {
         names: "nix",
@@ -300,7 +300,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
                  nix --extra-experimental-features flakes build => target | nix build
                  nix flake check => target | nix flake check
                  nix eval .#x => -",
-        ..CALLED
+        ..CALLED_BUILDER
     },
     KnownProgram {
         names: "nix-build",
@@ -339,7 +339,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
                  dotnet restore => job | dotnet restore
                  dotnet --info => -
                  dotnet /usr/share/dotnet/sdk/8.0.100/MSBuild.dll /w/App.sln => -",
-        ..CALLED
+        ..CALLED_BUILDER
     },
     KnownProgram {
         names: "swift",
@@ -351,7 +351,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
                  swift test => test | swift test
                  swift package resolve => target | swift package resolve
                  swift --version => -",
-        ..CALLED
+        ..CALLED_BUILDER
     },
     KnownProgram {
         names: "swift-build",
@@ -379,7 +379,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
                  deno install => job | deno install
                  deno run -A main.ts => -
                  deno eval x => -",
-        ..CALLED
+        ..CALLED_BUILDER
     },
     KnownProgram {
         names: "manage.py",
@@ -389,7 +389,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
         steps: "python manage.py test shop.tests -v 2 => test | manage.py test shop.tests
                  /usr/bin/python3 /w/manage.py migrate => target | manage.py migrate
                  python3 manage.py shell => -",
-        ..CALLED
+        ..CALLED_BUILDER
     },
     KnownProgram {
         names: "mix",
@@ -402,7 +402,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
                  elixir /usr/bin/mix deps.get => job | mix deps.get
                  mix compile --force => target | mix compile
                  mix help => -",
-        ..CALLED
+        ..CALLED_BUILDER
     },
     KnownProgram {
         names: "cabal",
@@ -415,7 +415,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
                  cabal v2-test => test | cabal v2-test
                  cabal update => job | cabal update
                  cabal exec x => -",
-        ..CALLED
+        ..CALLED_BUILDER
     },
     KnownProgram {
         names: "stack",
@@ -424,7 +424,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
         steps: "stack build --fast => target | stack build
                  stack --resolver lts test => test | stack test
                  stack setup => job | stack setup",
-        ..CALLED
+        ..CALLED_BUILDER
     },
     KnownProgram {
         names: "ant",
@@ -450,7 +450,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
         steps: "dune build @all => target | dune build @all
                  dune runtest => test | dune runtest
                  dune exec ./main.exe => -",
-        ..CALLED
+        ..CALLED_BUILDER
     },
     KnownProgram {
         names: "please plz",
@@ -458,7 +458,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
         label: Label::Verbs("-c --config --profile -n --num_threads"),
         steps: "plz build //src/core:all => target | please build //src/core:all
                  please test //src/... => test | please test //src/...",
-        ..CALLED
+        ..CALLED_BUILDER
     },
     KnownProgram {
         names: "xargs",

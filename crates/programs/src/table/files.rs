@@ -3,7 +3,7 @@
 use crate::tools::{Compression, KnownProgram, PROGRAM};
 
 /// The arguments with which programs such as gzip do not compress.
-const DECOMPRESS: &str =
+const DECOMPRESS_OPTIONS: &str =
     "-d -dc -cd -dk -df --decompress --uncompress -t --test -l --list -V --version -h --help";
 
 pub(super) const ROWS: &[KnownProgram] = &[
@@ -66,7 +66,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
 const fn compression(level: u8, slow: u8) -> Option<Compression> {
     Some(Compression {
         with: "",
-        without: DECOMPRESS,
+        without: DECOMPRESS_OPTIONS,
         level,
         slow,
     })

@@ -12,8 +12,8 @@ use crate::proc::Id;
 const SOCKETS: usize = 1 << 16;
 /// The number of the state of an established connection's socket in `/proc/net/tcp`, and the number of the state of a
 /// listening socket (`TCP_ESTABLISHED` and `TCP_LISTEN` of the kernel's `tcp_states.h`).
-const ESTABLISHED: &str = "01";
-const LISTENS: &str = "0A";
+const ESTABLISHED_STATE: &str = "01";
+const LISTENING_STATE: &str = "0A";
 
 /// The address of the other end of a connection's socket; `None` if there is no such address.
 pub fn address(socket: &TcpListener) -> Option<SocketAddr> {
@@ -82,12 +82,14 @@ pub fn tcp(id: Id, own: SocketAddr, peer: SocketAddr) -> Option<Vec<u64>> {
     let lines = tables.iter().flat_map(|table| table.lines().skip(1));
     let sockets: Vec<Socket<'_>> = lines.take(SOCKETS).filter_map(Socket::parse).collect();
     let is_other = |socket: &&Socket<'_>| {
-        socket.state == ESTABLISHED && (socket.own, socket.peer) == (peer, own) && socket.inode > 0
+        socket.state == ESTABLISHED_STATE
+            && (socket.own, socket.peer) == (peer, own)
+            && socket.inode > 0
     };
     let listens = |socket: &&Socket<'_>| {
         let at = socket.own;
         let is_at = at.port() == peer.port() && (at.ip() == peer.ip() || at.ip().is_unspecified());
-        socket.state == LISTENS && is_at
+        socket.state == LISTENING_STATE && is_at
     };
     let found: Vec<u64> = sockets
         .iter()
@@ -166,7 +168,7 @@ mod tests {
         let line = "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4711 1 0 100 0 0 10 0";
         let socket = Socket::parse(line).unwrap();
         assert_eq!(socket.own, "127.0.0.1:8080".parse().unwrap());
-        assert_eq!((socket.state, socket.inode), (LISTENS, 4711));
+        assert_eq!((socket.state, socket.inode), (LISTENING_STATE, 4711));
         let six = parse_address("0000000000000000FFFF00000100007F:0050");
         assert_eq!(six, Some("127.0.0.1:80".parse().unwrap()));
         let six = parse_address("00000000000000000000000001000000:0050");

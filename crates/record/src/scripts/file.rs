@@ -20,7 +20,7 @@ use tr_format::limits;
 use crate::proc::{self, Id};
 
 /// The types of file systems where a read can wait for nothing but a disk of this machine.
-const LOCAL: [&[u8]; 17] = [
+const LOCAL_TYPES: [&[u8]; 17] = [
     b"bcachefs",
     b"btrfs",
     b"erofs",
@@ -217,7 +217,7 @@ impl Reader {
         let key = (id, (stat.stx_dev_major, stat.stx_dev_minor));
         *self.mounts.entry(key).or_insert_with(|| {
             let table = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
-            file_system(&table, id).is_some_and(|name| LOCAL.contains(&name))
+            file_system(&table, id).is_some_and(|name| LOCAL_TYPES.contains(&name))
         })
     }
 }

@@ -9,10 +9,10 @@ use nix::time::{clock_gettime, ClockId};
 use crate::urgency;
 
 /// The shortest interval between two samples of the tasks' totals of CPU time.
-const EVERY: Duration = Duration::from_millis(20);
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(20);
 /// Limits the CPU time for sampling the tasks' totals to one CPU's time divided by this number. So with many tasks the
 /// samples become rarer.
-const SHARE: u32 = 100;
+const CPU_SHARE: u32 = 100;
 
 /// The thread that takes samples of tasks' totals of CPU time, until [`Sampler::end`] is called.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl Sampler {
                 sample();
                 let cost = cpu_time().saturating_sub(before);
                 let over = stop.0.lock().unwrap_or_else(PoisonError::into_inner);
-                let wait = EVERY.max(cost * SHARE);
+                let wait = SHORTEST_INTERVAL.max(cost * CPU_SHARE);
                 let waited = stop.1.wait_timeout_while(over, wait, |over| !*over);
                 if *waited.unwrap_or_else(PoisonError::into_inner).0 {
                     return;

@@ -5,10 +5,10 @@ use tr_analyze::model::Analysis;
 /// The largest number of processes whose times the HTML report stores exactly. If there are more processes, the times
 /// are rounded to the digits that the report prints. This halves the file's size for a recording of 10^8 events. Sums
 /// over the whole recording are always exact.
-const EXACT: usize = 20_000;
+const EXACT_PROCESSES: usize = 20_000;
 
 /// The number of digits with which the HTML report prints a time below 10 s.
-const PRINTED: u32 = 3;
+const PRINTED_DIGITS: u32 = 3;
 
 /// The unit in ns of the last digit that is printed for a time of 10 s or more: such a time is printed as `24.65 s`.
 const HUNDREDTH: u64 = 10_000_000;
@@ -26,7 +26,7 @@ pub struct Digits {
 
 impl Digits {
     pub fn of(analysis: &Analysis) -> Digits {
-        let is_exact = analysis.processes.len() <= EXACT;
+        let is_exact = analysis.processes.len() <= EXACT_PROCESSES;
         let unit = power_of_ten(analysis.wall() / PLACES);
         Digits {
             unit: (!is_exact).then_some(unit),
@@ -63,7 +63,7 @@ impl Digits {
 
 /// The value of the last printed digit of a time in ns: 1, 10, 100 and so on, at most a hundredth of a second.
 fn last_digit(number: u64) -> u64 {
-    power_of_ten(number / 10_u64.pow(PRINTED - 1)).min(HUNDREDTH)
+    power_of_ten(number / 10_u64.pow(PRINTED_DIGITS - 1)).min(HUNDREDTH)
 }
 
 /// The largest power of ten (1, 10, 100, …) that is not above `most`; at least 1.
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn few_processes_have_exact_times() {
-        let exact = digits(EXACT);
+        let exact = digits(EXACT_PROCESSES);
         assert!(!exact.rounds());
         let number = 123_456_789;
         assert_eq!(exact.amount(number), number);
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn many_processes_have_the_printed_digits() {
-        let printed = digits(EXACT + 1);
+        let printed = digits(EXACT_PROCESSES + 1);
         assert!(printed.rounds());
         for (is, should) in [
             (0, 0),

@@ -38,7 +38,7 @@ const HEAD: &str = include_str!("../../web/src/head.html");
 /// The template of the HTML report, into which the data of a recording is put.
 const PAGE: &str = include_str!("../../web/src/page.html");
 /// The template of the HTML report about a run that was not traced. It has no script.
-const UNTRACED: &str = include_str!("../../web/src/untraced.html");
+const UNTRACED_PAGE: &str = include_str!("../../web/src/untraced.html");
 /// The template of an HTML page with a verdict, for `tr diff` and others. It has no script.
 const VERDICT: &str = include_str!("../../web/src/diff.html");
 /// The template of the HTML page for a forecast by `tr predict`.
@@ -134,7 +134,7 @@ fn untraced_page(analysis: &Analysis, file: &str, reason: &str) -> String {
         ("usage", &usage.collect::<String>()),
         ("origin", &escape::html(&origin(analysis, file).join(" · "))),
     ];
-    page("", &command, UNTRACED, &parts)
+    page("", &command, UNTRACED_PAGE, &parts)
 }
 
 /// The hash of a script or style in an HTML page, in the form that the Content-Security-Policy requires.

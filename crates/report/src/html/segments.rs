@@ -31,7 +31,7 @@ pub struct Segments {
     pub unit: u64,
     /// For each thread, the number of pieces in its timeline.
     pub counts: Vec<u64>,
-    /// For each piece of a timeline, the number of its [`kind`], such as a wait for the disk; [`MIXED`] for merged
+    /// For each piece of a timeline, the number of its [`kind`], such as a wait for the disk; [`MIXED_KIND`] for merged
     /// stretches.
     pub kinds: Vec<u8>,
     /// The length of each piece of a thread's timeline, in multiples of `unit` nanoseconds. The ends of the pieces, and
@@ -65,7 +65,7 @@ object! {
         unit: u64 = segments.unit,
         pieces: usize = segments.kinds.len(),
         mixed: usize = segments.shares.len(),
-        mixed_kind: u8 = MIXED,
+        mixed_kind: u8 = MIXED_KIND,
     }
 }
 
@@ -107,11 +107,11 @@ static KINDS: LazyLock<Vec<PieceKind>> = LazyLock::new(|| {
         PieceKind::OnCpu,
         off(WaitReason::Woken, 1),
         off(WaitReason::Preempted, 1),
-        off(WaitReason::Sleep, ASLEEP),
-        off(WaitReason::Continue, ASLEEP),
+        off(WaitReason::Sleep, ASLEEP_STATE),
+        off(WaitReason::Continue, ASLEEP_STATE),
         PieceKind::Mixed,
-        off(WaitReason::Vfork, BLOCKED),
-        off(WaitReason::Kernel, BLOCKED),
+        off(WaitReason::Vfork, BLOCKED_STATE),
+        off(WaitReason::Kernel, BLOCKED_STATE),
         off(WaitReason::Unknown, 4),
     ];
     let asleep = [
@@ -126,12 +126,12 @@ static KINDS: LazyLock<Vec<PieceKind>> = LazyLock::new(|| {
         WaitReason::Events,
         WaitReason::Terminal,
     ];
-    kinds.extend(asleep.map(|reason| off(reason, ASLEEP)));
+    kinds.extend(asleep.map(|reason| off(reason, ASLEEP_STATE)));
     // A wait for a file may be blocked or asleep, so it has a kind for each of the two states.
     let files = [
-        (WaitReason::Disk, BLOCKED),
-        (WaitReason::File, BLOCKED),
-        (WaitReason::File, ASLEEP),
+        (WaitReason::Disk, BLOCKED_STATE),
+        (WaitReason::File, BLOCKED_STATE),
+        (WaitReason::File, ASLEEP_STATE),
     ];
     for (reason, state) in files {
         kinds.extend(STORAGE.map(|part| PieceKind::Off(reason, state, Some(part))));
@@ -140,9 +140,9 @@ static KINDS: LazyLock<Vec<PieceKind>> = LazyLock::new(|| {
 });
 
 /// The index of the state "blocked" in [`tr_text::words::STATES`].
-const BLOCKED: usize = Bucket::Wait(Wait::Blocked).state();
+const BLOCKED_STATE: usize = Bucket::Wait(Wait::Blocked).state();
 /// The index of the state "asleep" in [`tr_text::words::STATES`].
-const ASLEEP: usize = Bucket::Wait(Wait::Sleep).state();
+const ASLEEP_STATE: usize = Bucket::Wait(Wait::Sleep).state();
 
 impl PieceKind {
     fn row(&self) -> KindRow {
@@ -168,10 +168,10 @@ pub fn kinds() -> Vec<KindRow> {
 }
 
 /// The number of the kind of timeline pieces that consist of merged stretches.
-pub const MIXED: u8 = 6;
+pub const MIXED_KIND: u8 = 6;
 
 /// The number of the kind of timeline pieces in which the thread is on a CPU.
-pub(super) const RUNNING: u8 = 1;
+pub(super) const RUNNING_KIND: u8 = 1;
 /// The number of the kind of timeline pieces that are waits without a known reason.
 pub(super) const UNKNOWN_WAIT: u8 = 9;
 
@@ -371,7 +371,7 @@ pub fn segments(analysis: &Analysis, room: u64) -> Segments {
             out.lengths.push(length);
             match piece {
                 Piece::Mixed(times) => {
-                    out.kinds.push(MIXED);
+                    out.kinds.push(MIXED_KIND);
                     out.shares.push(shares(&times));
                 }
                 Piece::One(stretch) => {

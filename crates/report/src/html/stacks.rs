@@ -14,7 +14,7 @@ use tr_format::event::Ktime;
 use tr_format::stack::{Doing, Place};
 
 use crate::html::blob::Columns;
-use crate::html::segments::{kind, RUNNING, UNKNOWN_WAIT};
+use crate::html::segments::{kind, RUNNING_KIND, UNKNOWN_WAIT};
 use tr_insight::functions::frames::{Name, Names};
 use tr_insight::functions::{wait_of, SampleSum};
 use tr_text::object;
@@ -238,7 +238,7 @@ fn together(samples: &[Timed], count: usize) -> Vec<(Timed, SampleSum)> {
 /// wait.
 fn doing(analysis: &Analysis, sample: &Timed) -> u8 {
     if sample.doing == Doing::OnCpu {
-        return RUNNING;
+        return RUNNING_KIND;
     }
     let wait = wait_of(analysis, sample).filter(|wait| wait.doing != Bucket::Unknown);
     wait.map_or(UNKNOWN_WAIT, |wait| kind(analysis, sample.thread, &wait))

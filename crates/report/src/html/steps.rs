@@ -30,7 +30,7 @@ const FINENESS: Fineness = Fineness {
     of_all: 4_000,
 };
 /// The HTML report shows how a step's wall time was used in thousandths of the whole time.
-const WHOLE: u64 = 1000;
+const WHOLE_TIME: u64 = 1000;
 
 /// A row about a build's step in the HTML report: the step and the facts about it that other analyses have found.
 struct StepRow<'a> {
@@ -120,7 +120,7 @@ fn course(parts: &[CoursePart]) -> Vec<u32> {
     let (mut out, mut end, mut drawn) = (Vec::new(), 0u128, 0u32);
     for part in parts {
         end += u128::from(part.ns);
-        let until = u32::try_from(end * u128::from(WHOLE) / whole.max(1)).unwrap_or_default();
+        let until = u32::try_from(end * u128::from(WHOLE_TIME) / whole.max(1)).unwrap_or_default();
         let column = kinds::column_of(part.kind) as u32;
         let share = until.saturating_sub(drawn);
         drawn = drawn.max(until);
@@ -329,7 +329,7 @@ mod tests {
         ];
         assert_eq!(course(&all), [0, 500, 5, 250, 1, 250]);
         let sum: u32 = course(&all).iter().skip(1).step_by(2).sum();
-        assert_eq!(u64::from(sum), WHOLE);
+        assert_eq!(u64::from(sum), WHOLE_TIME);
         assert!(course(&[part(TimeKind::Memory, 5), part(TimeKind::Others, 5)]).is_empty());
         assert!(course(&[]).is_empty());
     }

@@ -16,7 +16,7 @@ use tr_text::table::{Sheet, Table};
 use tr_text::units;
 
 /// The largest number of processes that the text of a piece of advice names.
-const NAMED: usize = 3;
+const MOST_NAMED: usize = 3;
 
 /// The largest number of pids that the JSON lists for a piece of advice. The JSON also has the number of all processes.
 const PIDS: usize = 100;
@@ -57,7 +57,7 @@ impl<'a> AdviceReport<'a> {
     /// as fit into `room` columns, but at least one.
     fn evidence(&self, advice: &Advice, room: usize) -> String {
         let analysis = self.view.analysis;
-        let processes = advice.processes.iter().take(NAMED);
+        let processes = advice.processes.iter().take(MOST_NAMED);
         let names = processes.map(|ix| {
             let process = analysis.process(*ix);
             format!(

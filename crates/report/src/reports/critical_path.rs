@@ -35,11 +35,11 @@ use tr_text::units;
 
 /// The largest number of programs of which the report prints how much faster the build would be without the program's
 /// work.
-const FREE: usize = 6;
+const FREE_PROGRAMS: usize = 6;
 
 /// The longest time in nanoseconds before or after the critical path that the report does not mention, because a
 /// recording takes that long to begin and to end.
-const AROUND: u64 = 20_000_000;
+const LONGEST_AROUND: u64 = 20_000_000;
 
 /// The note on a critical path that was found without scheduling events, from the starts and ends of processes alone.
 pub(crate) const BY_LIVES: &str =
@@ -74,9 +74,9 @@ struct BeforeExec {
 }
 
 /// A sentence about the times before and after the critical path, in nanoseconds. A time that is shorter than
-/// [`AROUND`] or than 2 % of the recording is left out. `None` if both times are left out.
+/// [`LONGEST_AROUND`] or than 2 % of the recording is left out. `None` if both times are left out.
 fn outside(whole: u64, before: BeforeExec, after: u64) -> Option<String> {
-    let much = |ns: u64| ns >= AROUND && ns.saturating_mul(50) >= whole;
+    let much = |ns: u64| ns >= LONGEST_AROUND && ns.saturating_mul(50) >= whole;
     let of_it = if much(before.waited) {
         format!(", {} of it in the run queue", units::time(before.waited))
     } else {
@@ -168,7 +168,7 @@ impl<'a> PathReport<'a> {
                 } => program,
                 _ => None,
             });
-            let free: Vec<Group> = programs.take(FREE).collect();
+            let free: Vec<Group> = programs.take(FREE_PROGRAMS).collect();
             let limits = match analysis.basis() {
                 Basis::Events => Some(what_if::limits(analysis, &path, &groups, &free)?),
                 _ => None,

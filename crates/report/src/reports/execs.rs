@@ -118,11 +118,11 @@ impl<'a> Execs<'a> {
 
 /// The least width of the terminal in columns for which the table of executions has a column for each kind
 /// of wait.
-const WIDE: usize = 120;
+const WIDE_TERMINAL: usize = 120;
 
 impl Report for Execs<'_> {
     fn page(&self, style: &Style) -> Page {
-        let wide = style.width >= WIDE;
+        let wide = style.width >= WIDE_TERMINAL;
         let most = self.view.ask.most();
         let rows = self.view.asked(&self.rows);
         let mut out = Page::new();

@@ -17,12 +17,12 @@ use tr_text::table::Sheet;
 use tr_text::units;
 
 /// The least number of a program's stack samples for which the report warns that its stacks are incomplete.
-const SOME: u64 = 20;
+const LEAST_SAMPLES: u64 = 20;
 /// The report warns of incomplete stacks if at least this percentage of a program's stack samples have only one frame.
-const FLAT: u64 = 10;
+const FLAT_PERCENT: u64 = 10;
 /// The report warns of incomplete stacks if at least this percentage of a program's stack samples lack their outermost
 /// frames.
-const CUT: u64 = 1;
+const CUT_PERCENT: u64 = 1;
 /// The largest number of programs with incomplete stacks that the report names.
 const PROGRAMS: usize = 3;
 
@@ -171,18 +171,18 @@ impl Report for Flame<'_> {
         let parts: [(SampleCount, u64, &str); 2] = [
             (
                 |program| program.flat,
-                FLAT,
+                FLAT_PERCENT,
                 "have one frame: code without frame pointers",
             ),
             (
                 |program| program.cut,
-                CUT,
+                CUT_PERCENT,
                 "are cut: deeper than 127 frames",
             ),
         ];
         for (of, least, what) in parts {
             let many = |program: &&SampledProgram| {
-                program.samples >= SOME
+                program.samples >= LEAST_SAMPLES
                     && of(program).saturating_mul(100) >= program.samples.saturating_mul(least)
             };
             for program in self.programs.iter().filter(many).take(PROGRAMS) {

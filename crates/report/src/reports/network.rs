@@ -22,7 +22,7 @@ use tr_text::units;
 
 /// The largest number of lines about failed connections in the report as text, unless `--top` is given. Equal failures
 /// share a line.
-const FAILED: usize = 5;
+const FAILED_LINES: usize = 5;
 
 pub struct Network<'a> {
     view: View<'a>,
@@ -247,7 +247,7 @@ impl<'a> Network<'a> {
                 .entry((ending, process, Host::of(connection)))
                 .or_default() += 1;
         }
-        let most = self.view.ask.top.unwrap_or(FAILED);
+        let most = self.view.ask.top.unwrap_or(FAILED_LINES);
         for ((ending, process, host), times) in failed.iter().take(most) {
             let words = words(*ending);
             let times = if *times > 1 {

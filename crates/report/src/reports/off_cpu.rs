@@ -37,7 +37,7 @@ const TIME: usize = 7;
 /// reasons of waits.
 const ROW: usize = 42;
 /// The largest number of single waits, the longest ones, that the JSON lists unless `--top` is given.
-const LONGEST: usize = 100;
+const LONGEST_WAITS: usize = 100;
 
 /// The report on the waits of the chosen processes (time off CPU). Their sums equal the times that other reports show.
 pub struct OffCpu<'a> {
@@ -49,7 +49,7 @@ impl<'a> OffCpu<'a> {
     pub fn new(view: &View<'a>) -> OffCpu<'a> {
         OffCpu {
             view: *view,
-            waits: OffCpuWaits::new(view, LONGEST.max(view.ask.rows())),
+            waits: OffCpuWaits::new(view, LONGEST_WAITS.max(view.ask.rows())),
         }
     }
 

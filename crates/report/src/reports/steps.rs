@@ -36,10 +36,10 @@ use tr_text::words::{OTHER_WAITS, RUN_QUEUE, UNKNOWN};
 const LINES: usize = 30;
 
 /// The largest number of slow tests about which the report on steps has a sentence each.
-const SLOWEST: usize = 3;
+const SLOWEST_TESTS: usize = 3;
 
 /// The largest number of delayed steps about which the report has a sentence each.
-const HELD: usize = 5;
+const HELD_STEPS: usize = 5;
 
 /// The integrations into test runners that run all tests in one process, each with the command line by which every test
 /// becomes a step of the recording. The paths are those of `make install`, so that a report is the same on every
@@ -305,9 +305,9 @@ impl<'a> StepsReport<'a> {
             return;
         }
         out.blank();
-        let title = Title::top("Slowest tests", SLOWEST, tests.len());
+        let title = Title::top("Slowest tests", SLOWEST_TESTS, tests.len());
         out.painted(Paint::Bold, &title.to_string());
-        for (_, step, times) in tests.into_iter().take(SLOWEST) {
+        for (_, step, times) in tests.into_iter().take(SLOWEST_TESTS) {
             let spent = match (times.spent, step.doubt) {
                 (None, Some(doubt)) => format!("no figures: {}", imports::no_figures(doubt)),
                 (spent, _) => kinds::sentence(&spent.unwrap_or_default()),
@@ -323,8 +323,8 @@ impl<'a> StepsReport<'a> {
         }
     }
 
-    /// Writes a sentence for each of the first [`HELD`] steps that failed or were slow while something delayed them:
-    /// the failed ones before the slow ones, and long ones before short ones.
+    /// Writes a sentence for each of the first [`HELD_STEPS`] steps that failed or were slow while something delayed
+    /// them: the failed ones before the slow ones, and long ones before short ones.
     fn held(&self, out: &mut Page, style: &Style) {
         let reported = self.all().filter(|(at, ..)| self.is_kept(*at));
         let reported = reported
@@ -337,9 +337,9 @@ impl<'a> StepsReport<'a> {
             return;
         }
         out.blank();
-        let title = Title::top("Failed or slow while held back", HELD, reported.len());
+        let title = Title::top("Failed or slow while held back", HELD_STEPS, reported.len());
         out.painted(Paint::Bold, &title.to_string());
-        for (_, step, verdict) in reported.into_iter().take(HELD) {
+        for (_, step, verdict) in reported.into_iter().take(HELD_STEPS) {
             let name = units::shorten(step.name.short(), style.width.max(40) / 2);
             let failed = if self.failed(step) { " failed" } else { "" };
             let text = format!("{name}{failed}: {}", verdict.text());

@@ -47,7 +47,7 @@ const LEAST_ROWS: usize = 2;
 /// The largest number of bars by which the first screen shows the critical path's time.
 const BARS: usize = 5;
 /// The largest number of changes to the build that the first screen suggests.
-const FIRST: usize = 3;
+const FIRST_CHANGES: usize = 3;
 
 pub struct Top<'a> {
     view: View<'a>,
@@ -110,7 +110,7 @@ impl Report for Top<'_> {
             size: RunnerSize::new(&self.view, advice.cpus),
         };
         failed::failed(&mut above, &self.view, &judged, style);
-        advice::lines(&mut above, &advice, FIRST);
+        advice::lines(&mut above, &advice, FIRST_CHANGES);
         above.blank();
         let middle = self.machine(&facts, style);
         let below = self.trace(&facts);

@@ -30,7 +30,7 @@ use tr_text::words::UNKNOWN;
 const LINES: usize = 40;
 /// The divisor that decides which of several small siblings in the tree of processes get a line of their own: those
 /// with at least a twentieth of the whole tree's weight.
-const ALONE: u64 = 20;
+const ALONE_PART: u64 = 20;
 
 pub struct Tree<'a> {
     view: View<'a>,
@@ -141,7 +141,7 @@ impl Tree<'_> {
     fn lines(&self, room: usize) -> Vec<(TreeItem, Levels)> {
         let room = room.max(1);
         let all = self.nodes.over(&self.nodes.roots);
-        let least = all.weight / ALONE;
+        let least = all.weight / ALONE_PART;
         let mut below: HashMap<Option<ProcessIx>, Vec<TreeItem>> = HashMap::new();
         let top = self.items(self.nodes.roots.iter().copied(), least, room);
         let mut used = top.len();

@@ -79,7 +79,7 @@ pub struct Grid {
 
 /// The width in columns that is kept free for the names of a table's rows, unless all names are shorter. A narrow
 /// terminal may leave less for the names, but at least `LEAST_WIDTH`.
-const NAMES: usize = 26;
+const NAMES_WIDTH: usize = 26;
 const LEAST_WIDTH: usize = 12;
 
 /// The width in columns that remains for the names of a table's rows beside columns of the given widths.
@@ -127,7 +127,7 @@ impl Grid {
         // that is not enough on a narrow terminal, other columns are left out, except the first two.
         let last = || self.headings.iter().enumerate().rev();
         let spare = last().filter(|(_, heading)| heading.spare);
-        let spare = spare.map(|(at, _)| (at, NAMES));
+        let spare = spare.map(|(at, _)| (at, NAMES_WIDTH));
         let others = last()
             .filter(|(at, _)| *at > 1)
             .map(|(at, _)| (at, LEAST_WIDTH));

@@ -64,7 +64,7 @@ const AT_ONCE: usize = 64;
 
 /// The largest number of stretches from a moment of a thread to its end that [`Walk::is_done`] checks. A thread
 /// with more stretches left is taken to go on.
-const LAST: usize = 8;
+const LAST_STRETCHES: usize = 8;
 
 /// A step of the walk, which goes backwards over the critical path.
 #[derive(Clone, Copy, Debug)]
@@ -499,7 +499,7 @@ impl Walk<'_> {
     fn is_done(&self, thread: ThreadIx, now: Ktime) -> bool {
         let alive = self.graph.analysis.thread(thread).alive;
         let mut rest = self.graph.timeline.since(thread, now).enumerate();
-        !alive && rest.all(|(n, it)| n < LAST && !matches!(it.doing, Bucket::Wait(_)))
+        !alive && rest.all(|(n, it)| n < LAST_STRETCHES && !matches!(it.doing, Bucket::Wait(_)))
     }
 
     /// Adds a time of a thread to the critical path, as several segments if the thread's process executed another

@@ -20,7 +20,7 @@ fn ends_by_itself(analysis: &Analysis, ix: ProcessIx) -> bool {
 }
 
 /// The largest number of ancestors of a process that are searched for a server. This limit bounds the work.
-const ABOVE: usize = 8;
+const MOST_ANCESTORS: usize = 8;
 
 impl Builder<'_> {
     /// Finds the processes in the background of the run, such as a heartbeat, and notes them.
@@ -62,7 +62,7 @@ impl Builder<'_> {
                 let above = by
                     .into_iter()
                     .flat_map(|by| analysis.ancestors(process(by)));
-                for above in above.take(ABOVE).filter(|above| *above != own) {
+                for above in above.take(MOST_ANCESTORS).filter(|above| *above != own) {
                     self.serves_by_children[above] = true;
                 }
                 let by = by.filter(|by| self.background[process(*by)]);

@@ -7,7 +7,7 @@ use tr_format::event::Ktime;
 
 use super::builder::{Builder, WAKE_UP};
 use super::change::{Change, Jobs};
-use super::gates::{Plan, PLANNED};
+use super::gates::{Plan, PLANNED_JOBS};
 use super::merge::{Merger, MOST_OPS};
 use super::ops::{List, Op, What};
 use crate::arena::Arena;
@@ -59,7 +59,7 @@ pub(super) fn threads(
         timed: waits(path, |kind| {
             matches!(kind, TimeKind::Sleep | TimeKind::Network)
         }),
-        looks: Cell::new(LOOKS),
+        looks: Cell::new(MOST_STRETCHES),
         containers: WaitedFor::of(analysis),
         own: Own::below(analysis, path.process),
         ends: lists(),
@@ -102,7 +102,7 @@ pub(super) fn threads(
 
 /// The largest number of stretches (times of a thread in one state) that are searched, in the whole recording, for work
 /// that other threads did while a thread slept. This limit bounds the work of `tr`.
-const LOOKS: usize = 1_000_000;
+const MOST_STRETCHES: usize = 1_000_000;
 
 /// The waits of some kinds on the critical path: each waiting thread with the time at which the wait began.
 fn waits<S: FromIterator<(ThreadIx, Ktime)>>(
@@ -134,7 +134,7 @@ impl Builder<'_> {
             list.push(What::Delay, 0, start.min(self.to).since(self.from), start);
         }
         if let Some(job) = self.plan.job_of(self.graph.analysis, thread) {
-            list.push(What::Gate, PLANNED, job, start);
+            list.push(What::Gate, PLANNED_JOBS, job, start);
         }
         let timeline = self.graph.timeline;
         let ticks = self.ticks(thread);
@@ -204,7 +204,7 @@ impl Builder<'_> {
         });
         let analysis = self.graph.analysis;
         if self.plan.replaces(analysis, (thread, by), at, awaited) {
-            mask |= PLANNED;
+            mask |= PLANNED_JOBS;
         }
         if self.awaits_child(thread, (by, at), awaited) {
             let ended = self.ended_children(process, at);

@@ -55,8 +55,8 @@ impl Machine {
 
 /// The factor by which a stop by a quota costs a task more time than sharing the CPU with another task does,
 /// because the data of the task leaves the CPU caches during the stop. The factor was fitted to the 118 real runs
-/// to which `LARGE` in `own_time.rs` was fitted, so these runs do not verify it.
-const STOPPED: u64 = 2;
+/// to which `LARGE_PROCESS` in `own_time.rs` was fitted, so these runs do not verify it.
+const STOP_FACTOR: u64 = 2;
 
 pub(super) struct Clock {
     machine: Machine,
@@ -95,7 +95,7 @@ impl Clock {
     /// `waiting` is the number of waiting tasks in thousandths.
     fn cost(&self, (tasks, large): (u64, u64), waiting: u64, stopped: bool) -> u64 {
         let cold = if stopped {
-            self.machine.cold.saturating_mul(STOPPED)
+            self.machine.cold.saturating_mul(STOP_FACTOR)
         } else {
             self.machine.cold.saturating_mul(waiting.min(1000)) / 1000
         };

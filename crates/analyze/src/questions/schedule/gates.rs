@@ -14,7 +14,7 @@ use crate::questions::awaited::WaitReason;
 use crate::questions::jobs::{Job, Limit};
 
 /// The bit in a set of assumed changes which means that the jobs of build tools are planned anew.
-pub(super) const PLANNED: Changes = 1 << 31;
+pub(super) const PLANNED_JOBS: Changes = 1 << 31;
 
 /// A job of a build tool that is planned anew, and the jobs that have to end before it starts.
 #[derive(Clone, Debug)]

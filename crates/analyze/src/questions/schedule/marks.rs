@@ -5,7 +5,7 @@ use tr_format::event::Ktime;
 
 use super::builder::Builder;
 use super::change::Jobs;
-use super::gates::PLANNED;
+use super::gates::PLANNED_JOBS;
 use super::ops::{List, Mark, What};
 use crate::arena::{Arena, Ix};
 use crate::model::{ProcessIx, ThreadIx};
@@ -134,7 +134,7 @@ impl Builder<'_> {
         let first = self.graph.analysis.process(process).threads.first();
         if first == Some(&thread) && self.plan.owns(process) {
             let ended = self.ended_children(process, at);
-            list.push(What::AtOnce, PLANNED, ended, at);
+            list.push(What::AtOnce, PLANNED_JOBS, ended, at);
         }
     }
 
@@ -167,7 +167,7 @@ impl Builder<'_> {
             mask |= bit;
         }
         if self.plan.starts(own) {
-            mask |= PLANNED;
+            mask |= PLANNED_JOBS;
         }
         if ended > 0 {
             list.push(What::Children, mask, ended, at);

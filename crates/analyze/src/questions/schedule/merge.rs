@@ -16,10 +16,10 @@ pub(super) const MOST_OPS: usize = 2_000_000;
 
 /// The length in ns up to which pieces of a thread's own time (work and waits that depend on no other thread) are
 /// merged at first. The number is a guess; sums and dependencies are the same with any length.
-const FIRST: u64 = 1_000_000;
+const FIRST_LENGTH: u64 = 1_000_000;
 /// The largest length in ns up to which pieces of a thread's own time (work and waits that depend on no other thread)
 /// are merged.
-const LAST: u64 = FIRST << 20;
+const LAST_LENGTH: u64 = FIRST_LENGTH << 20;
 
 /// Merges the operations of a simulated run's threads, so that their number stays limited.
 pub(super) struct Merger {
@@ -60,8 +60,8 @@ impl Merger {
         if self.count <= self.most {
             return;
         }
-        while self.count > self.most / 2 && self.length < LAST {
-            self.length = (self.length * 2).max(FIRST);
+        while self.count > self.most / 2 && self.length < LAST_LENGTH {
+            self.length = (self.length * 2).max(FIRST_LENGTH);
             self.count = 0;
             for thread in all.ids() {
                 all[thread] = merged(&all[thread], self.length);

@@ -15,7 +15,7 @@ use crate::timeline::{Bucket, Stretch};
 /// The size of a large process in bytes. A process with a larger resident set finds less of its data in the caches of
 /// its CPU after another task had the CPU. In 118 real runs, compilations took 5 to 25 % more CPU time then, and loops
 /// that use no memory did not.
-const LARGE: u64 = 8 << 20;
+const LARGE_PROCESS: u64 = 8 << 20;
 
 /// The time in ns that a process works until the caches of its CPU are filled again: a time slice. The number is a
 /// guess from the scheduler's slice of 3 to 4 ms; with it 114 of 118 real runs were within their forecast intervals.
@@ -46,7 +46,7 @@ impl Builder<'_> {
         }
         let work = matches!(stretch.doing, Bucket::OnCpu(_));
         let memory = self.graph.analysis.process(process).resources.max_rss;
-        let large = memory.is_some_and(|bytes| bytes > LARGE);
+        let large = memory.is_some_and(|bytes| bytes > LARGE_PROCESS);
         let working = if large { What::Warm } else { What::Work };
         let what = if work { working } else { What::Delay };
         let hidden = (stretch.doing == Bucket::Unknown).then(|| self.hidden(thread));

@@ -10,7 +10,7 @@ use tr_format::event::Ktime;
 use super::build::Threads;
 use super::change::{Changes, Effect};
 use super::cpus::{Clock, Machine};
-use super::gates::{Gates, Plan, PLANNED};
+use super::gates::{Gates, Plan, PLANNED_JOBS};
 use super::ops::{Op, What};
 use super::path::{Done, Log};
 use crate::arena::{Arena, Ix};
@@ -52,7 +52,7 @@ impl On<'_> {
     /// The length in ns to which the assumed changes shorten a piece of a thread's time. `mask` has the changes that
     /// concern this piece.
     fn shortened(&self, mask: Changes, ns: u64) -> u64 {
-        if mask & !PLANNED == 0 {
+        if mask & !PLANNED_JOBS == 0 {
             return ns;
         }
         let concerned = self.remains.iter().zip(0..);
@@ -67,7 +67,7 @@ impl On<'_> {
 }
 
 /// The largest change of a process's work in a simulation with [`Machine::shaken`], in thousandths.
-const SHAKEN: u64 = 100;
+const LARGEST_SHAKE: u64 = 100;
 
 /// The time in ns that an operation of a process needs on the simulated machine.
 fn lasts(machine: Machine, (what, process): (What, ProcessIx), ns: u64) -> u64 {
@@ -83,7 +83,11 @@ fn lasts(machine: Machine, (what, process): (What, ProcessIx), ns: u64) -> u64 {
     let mixed = (u64::from(process.0) + 1)
         .wrapping_add(machine.shaken << 32)
         .wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    share_up(ns, 1000 - SHAKEN + (mixed >> 40) % (2 * SHAKEN + 1), 1000)
+    share_up(
+        ns,
+        1000 - LARGEST_SHAKE + (mixed >> 40) % (2 * LARGEST_SHAKE + 1),
+        1000,
+    )
 }
 
 struct Run<'a> {

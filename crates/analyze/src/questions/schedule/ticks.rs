@@ -14,7 +14,7 @@ use crate::model::ThreadIx;
 use crate::timeline::{Bucket, Stretch, Wait};
 
 /// The reasons for waiting that belong to system calls with a time-out.
-const TIMED: [Reason; 7] = [
+const TIMED_REASONS: [Reason; 7] = [
     Reason::Lock,
     Reason::Timer,
     Reason::Signal,
@@ -28,16 +28,16 @@ const TIMED: [Reason; 7] = [
 
 /// A thread that ends with its process counts as a periodic background thread if at least this many time-outs ended
 /// its waits. A guess: with fewer, a thread that waited for its work several times would count as such.
-const PERIODIC: usize = 8;
+const LEAST_TIMEOUTS: usize = 8;
 /// The largest number of a process's other threads that are searched for a thread that waited for the end of a given
 /// thread. Also the largest number of stretches (times in one state) of each of these threads that are searched.
 const MOST_SEARCHED: usize = 64;
 /// The largest number of stretches (times in one state) of each other thread that are searched for work while a thread
 /// slept. This limit bounds the work of `tr`.
-const PARTS: usize = 10_000;
+const MOST_STRETCHES: usize = 10_000;
 /// The longest time in ns that a thread may work between the moment at which its process begins to end and its own end.
 /// The number is a guess: with a longer time, a thread's last work would be taken for its end.
-const ENDING: u64 = 1_000_000;
+const LONGEST_ENDING: u64 = 1_000_000;
 /// A divisor: a wait shorter than 1/100 of the loop's last tick is skipped, because it is not a wait of the loop
 /// itself. Example: a short wait for an interpreter's lock before the thread's work. A wait whose system call has the
 /// loop's time-out is never skipped. The number is a guess: with a smaller one, different loops would be joined to one.
@@ -48,7 +48,7 @@ impl Builder<'_> {
     /// waiting. Between these waits the thread does other things for less time than it waits.
     pub(super) fn ticks(&self, thread: ThreadIx) -> HashSet<Ktime> {
         let timeline = self.graph.timeline;
-        let mut reasons = TIMED.iter();
+        let mut reasons = TIMED_REASONS.iter();
         if !reasons.any(|reason| timeline.may_wait(thread, *reason)) {
             return HashSet::new();
         }
@@ -86,7 +86,7 @@ impl Builder<'_> {
             .filter(|other| **other != thread)
             .take(MOST_SEARCHED);
         let works = others.flat_map(|other| {
-            let parts = timeline.since(*other, first).take(PARTS);
+            let parts = timeline.since(*other, first).take(MOST_STRETCHES);
             let parts = parts.take_while(|part| part.from < last);
             parts.map(|part| (*other, part))
         });
@@ -252,8 +252,8 @@ impl<'a, 'b> TickSearch<'a, 'b> {
                 self.aside
                     .iter_mut()
                     .for_each(|aside| aside.add_between(length));
-                self.stopped &= length < ENDING;
-                self.last = self.last.filter(|_| length < ENDING);
+                self.stopped &= length < LONGEST_ENDING;
+                self.last = self.last.filter(|_| length < LONGEST_ENDING);
             }
             Bucket::Wait(Wait::Sleep) => self.see_sleep(stretch),
             // A tracer can stop the task after the time-out, while the task is still in the system call. Such a stop is
@@ -263,7 +263,7 @@ impl<'a, 'b> TickSearch<'a, 'b> {
     }
 
     fn see_sleep(&mut self, sleep: Stretch) {
-        let timed = TIMED.contains(&sleep.reason) && sleep.waker().is_timer();
+        let timed = TIMED_REASONS.contains(&sleep.reason) && sleep.waker().is_timer();
         let by = self.builder.waker(self.thread, &sleep).filter(|_| !timed);
         let is_loops = self.now.has(&sleep);
         self.stopped = is_loops && by.is_some_and(|by| self.is_of_process(by));
@@ -370,7 +370,7 @@ impl<'a, 'b> TickSearch<'a, 'b> {
                 .is_some_and(|last| builder.is_joined(thread, &last))
         };
         let is_background = || self.stopped || is_joined() || self.looks_after_others();
-        if self.timeouts.len() >= PERIODIC && is_background() {
+        if self.timeouts.len() >= LEAST_TIMEOUTS && is_background() {
             let is_beside = builder.is_beside_work(thread, &self.timeouts);
             let is_tick = |from: &Ktime| is_beside || !builder.decides(thread, *from);
             let timeouts = self.timeouts.into_iter();

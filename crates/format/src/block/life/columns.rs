@@ -11,7 +11,7 @@ use crate::zip::{Packer, Unpacker};
 
 /// The last column that version 3.1 of the trace format had. The kinds of events that were added later use other
 /// columns, so that an older reader can skip these events.
-const LAST: usize = Col::EndDead as usize;
+const LAST_COLUMN: usize = Col::EndDead as usize;
 /// The last kind of lifecycle event that version 3.1 of the trace format had.
 const LAST_KIND: u8 = Mark::MORE;
 const TASK: (Tid, Tgid) = (Tid(901), Tgid(900));
@@ -99,13 +99,13 @@ fn later_kinds_leave_earlier_columns_alone() {
     for kind in later() {
         let between = [early[0].clone(), kind.clone(), early[1].clone()];
         let (columns, low) = packed(&between);
-        let known = Col::Task as usize..=LAST;
+        let known = Col::Task as usize..=LAST_COLUMN;
         for at in known {
             let column = |of: &[Vec<u8>]| of.get(at).cloned().unwrap_or_default();
             assert_eq!(column(&columns), column(&alone.0), "{kind:?} {at}");
         }
         assert_eq!(low, alone.1, "{kind:?}");
-        assert!(columns.len() > LAST, "{kind:?}");
+        assert!(columns.len() > LAST_COLUMN, "{kind:?}");
     }
 }
 

@@ -6,7 +6,7 @@ use crate::Fault;
 
 /// The bit of a class that says that the number is negative. The other bits of the class are the number of significant
 /// bits.
-const NEGATIVE: u8 = 0x80;
+const NEGATIVE_BIT: u8 = 0x80;
 
 /// Splits a number into its class (sign and number of significant bits) and its low bits. Returns the class,
 /// the value of the low bits and the number of low bits.
@@ -15,7 +15,7 @@ pub fn split(number: i64) -> (u8, u64, u32) {
     let significant = 64 - size.leading_zeros();
     let low = significant.saturating_sub(1);
     let bits = if low == 0 { 0 } else { size & ((1 << low) - 1) };
-    let sign = if number < 0 { NEGATIVE } else { 0 };
+    let sign = if number < 0 { NEGATIVE_BIT } else { 0 };
     (significant as u8 | sign, bits, low)
 }
 
@@ -23,7 +23,7 @@ pub fn split(number: i64) -> (u8, u64, u32) {
 /// number.
 #[inline]
 pub fn get(class: u8, low: &mut BitReader) -> Result<i64, Fault> {
-    let significant = u32::from(class & !NEGATIVE);
+    let significant = u32::from(class & !NEGATIVE_BIT);
     if significant > 64 {
         return Err(Fault::Content("unknown class of numbers"));
     }
@@ -31,7 +31,7 @@ pub fn get(class: u8, low: &mut BitReader) -> Result<i64, Fault> {
         return Ok(0);
     }
     let size = (1u64 << (significant - 1)) | low.get(significant - 1);
-    Ok(match class & NEGATIVE {
+    Ok(match class & NEGATIVE_BIT {
         0 => size as i64,
         _ => (size as i64).wrapping_neg(),
     })

@@ -10,7 +10,7 @@ use crate::junit::choice::Schedule;
 use crate::junit::placer::Placer;
 use crate::junit::pool::Undecided;
 use crate::junit::report::Suite;
-use crate::junit::runner::TRIED;
+use crate::junit::runner::MOST_TRIED;
 use crate::lookup::signed;
 
 /// The number of words at the start of a command line that name the program. A decision: they are an interpreter and
@@ -19,7 +19,7 @@ const PROGRAM: usize = 2;
 
 /// The number of possible schedules (processes and times for the tests) of one suite at which the search for more of
 /// them ends. A bound of the work: a suite that reaches this number gets no schedule.
-const POSSIBLE: usize = 16;
+const MOST_SCHEDULES: usize = 16;
 
 /// The processes that can have run a suite's tests: one test after the other (`runners`), or several tests at the same
 /// time (`pools`).
@@ -75,11 +75,11 @@ impl Placer<'_> {
         Ok(found)
     }
 
-    /// The given processes and their descendants, at most [`TRIED`] processes.
+    /// The given processes and their descendants, at most [`MOST_TRIED`] processes.
     fn with_descendants(&self, processes: &[ProcessIx]) -> Vec<ProcessIx> {
         let (mut all, mut seen) = (Vec::new(), HashSet::new());
         let mut open: Vec<ProcessIx> = processes.to_vec();
-        while let Some(process) = open.pop().filter(|_| all.len() < TRIED) {
+        while let Some(process) = open.pop().filter(|_| all.len() < MOST_TRIED) {
             if seen.insert(process) {
                 all.push(process);
                 open.extend(&self.lookup.analysis.process(process).children);
@@ -122,8 +122,8 @@ impl Placer<'_> {
         let found = runners
             .into_iter()
             .filter_map(|runner| self.scheduled(suite, groups, &runner));
-        let mut found: Vec<Schedule> = found.take(POSSIBLE).collect();
-        if found.len() == POSSIBLE {
+        let mut found: Vec<Schedule> = found.take(MOST_SCHEDULES).collect();
+        if found.len() == MOST_SCHEDULES {
             return Err(Undecided);
         }
         // If several processes lived one after the other, many tests fit into these processes by chance. A schedule for
@@ -185,7 +185,7 @@ impl Placer<'_> {
                 }
             }
             let several = by_program.into_values();
-            siblings.extend(several.filter(|children| (2..=TRIED).contains(&children.len())));
+            siblings.extend(several.filter(|children| (2..=MOST_TRIED).contains(&children.len())));
         }
         siblings
     }

@@ -14,7 +14,7 @@ const CHILDREN: usize = 2_048;
 
 /// The largest number of steps in the search back from the end of a script to the command that
 /// caused the end.
-const BACK: usize = 20_000;
+const STEPS_BACK: usize = 20_000;
 
 impl ScriptPart {
     /// Compares the script with the recorded child processes of its shell, in the order of their starts, and with the
@@ -89,7 +89,7 @@ impl ScriptPart {
             queue: Vec::new(),
             missed: BTreeSet::new(),
             noted: HashSet::new(),
-            budget: BACK,
+            budget: STEPS_BACK,
             selects: false,
             in_unknown_files: BTreeSet::new(),
             known_ends: Vec::new(),

@@ -13,12 +13,12 @@ use super::search::{EndingCause, Otherwise, Search, StateIx, Usage};
 
 /// The largest number of tested variables that are examined. For each of them, the search looks for failed commands
 /// whose success would have changed the value. A guess: a script ends because of few such tests.
-const NOTED: usize = 8;
+const MOST_NOTED: usize = 8;
 
 /// The largest number of nodes of the script's graph that are followed from the success of a command to the next
 /// command. A guess: even if the command is the last one of a function and of a condition, fewer nodes lie between the
 /// two commands.
-const JOINED: usize = 16;
+const MOST_JOINED: usize = 16;
 
 impl Causes<'_> {
     /// Whether a variable of the script can have had this value, judging by the fact that is known
@@ -203,8 +203,8 @@ impl Causes<'_> {
         let walk = self.walk;
         let mut states = vec![from];
         let mut at = 0;
-        while let Some(state) = states.get(at).copied().filter(|_| at < JOINED) {
-            for before in walk.steps_to(state).take(JOINED) {
+        while let Some(state) = states.get(at).copied().filter(|_| at < MOST_JOINED) {
+            for before in walk.steps_to(state).take(MOST_JOINED) {
                 let node = walk.states.get(before).map(|state| state.node);
                 match node.and_then(|node| walk.graph.nodes.get(node)) {
                     Some(node) if matches!(node.what, What::Left(_)) => return true,
@@ -223,7 +223,7 @@ impl Causes<'_> {
         let walk = self.walk;
         let is_test = !matches!(usage, Usage::Other | Usage::Status);
         let is_new =
-            is_test && self.noted.len() < NOTED && self.noted.insert((name.to_vec(), usage));
+            is_test && self.noted.len() < MOST_NOTED && self.noted.insert((name.to_vec(), usage));
         if !is_new {
             return;
         }
@@ -262,12 +262,12 @@ impl Causes<'_> {
     fn leads_to(&self, from: NodeIx, wanted: &HashSet<NodeIx>) -> bool {
         let mut nodes = vec![from];
         let mut at = 0;
-        while let Some(node) = nodes.get(at).copied().filter(|_| at < JOINED) {
+        while let Some(node) = nodes.get(at).copied().filter(|_| at < MOST_JOINED) {
             if wanted.contains(&node) {
                 return true;
             }
             if let Some(What::Join(next)) = self.walk.graph.nodes.get(node).map(|node| &node.what) {
-                nodes.extend(next.iter().take(JOINED));
+                nodes.extend(next.iter().take(MOST_JOINED));
             }
             at += 1;
         }

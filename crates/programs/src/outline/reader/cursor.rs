@@ -1,6 +1,6 @@
 //! The position of the reader in a shell script, and what it has found so far.
 
-use super::super::tree::{Command, CommandIx, ForLoop, Function, Substitution, LONGEST};
+use super::super::tree::{Command, CommandIx, ForLoop, Function, Substitution, LONGEST_SCRIPT};
 
 /// The bytes that end a word in a shell script.
 pub(super) const DELIMITERS: &[u8] = b" \t\r\n;&|()<>";
@@ -39,11 +39,11 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// A reader at the beginning of a script. The reader sees only the first [`LONGEST`] bytes.
+    /// A reader at the beginning of a script. The reader sees only the first [`LONGEST_SCRIPT`] bytes.
     pub(super) fn of(text: &'a [u8]) -> Reader<'a> {
         Reader {
-            text: text.get(..LONGEST).unwrap_or(text),
-            is_whole: text.len() <= LONGEST && !text.contains(&0),
+            text: text.get(..LONGEST_SCRIPT).unwrap_or(text),
+            is_whole: text.len() <= LONGEST_SCRIPT && !text.contains(&0),
             line: 1,
             ..Reader::default()
         }

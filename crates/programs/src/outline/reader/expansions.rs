@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::super::tree::Substitution;
 use super::super::words::{Expansion, Word};
 use super::cursor::{Reader, DELIMITERS};
-use super::DEEP;
+use super::DEEPEST_NESTING;
 use crate::words::is_name_byte;
 
 /// A word of a shell script while it is being read.
@@ -158,7 +158,7 @@ impl Reader<'_> {
             if self.eat(b")") {
                 return;
             }
-            if self.is_at_a_delimiter() || self.depth >= DEEP {
+            if self.is_at_a_delimiter() || self.depth >= DEEPEST_NESTING {
                 self.is_whole = false;
                 return;
             }
@@ -256,7 +256,7 @@ impl Reader<'_> {
 
     /// Reads an expansion `${…}` of the script after its opening brace.
     pub(super) fn braces(&mut self, from: usize, draft: &mut Draft, expansion: Expansion) {
-        if self.depth >= DEEP {
+        if self.depth >= DEEPEST_NESTING {
             self.give_up();
             return;
         }
@@ -315,7 +315,7 @@ impl Reader<'_> {
         is_beside: bool,
         is_quoted: bool,
     ) {
-        if self.depth >= DEEP {
+        if self.depth >= DEEPEST_NESTING {
             self.give_up();
             return;
         }

@@ -366,7 +366,7 @@ fn many_children_take_little_time() {
     let line = "if a \"$x\"; then b c; else d || e; fi\n";
     let script = format!(
         "while read x; do\n{}done\n",
-        line.repeat(LONGEST / line.len() - 1)
+        line.repeat(LONGEST_SCRIPT / line.len() - 1)
     );
     let children = vec![("a 1", 1); 100_000];
     let before = tr_sim::cpu_time::of_thread();
@@ -550,7 +550,7 @@ fn a_file_that_the_word_does_not_tell_is_left_out() {
 
 #[test]
 fn scripts_with_many_parts_take_little_time() {
-    let chain = "a && ".repeat(LONGEST / 5 - 2) + "a\n";
+    let chain = "a && ".repeat(LONGEST_SCRIPT / 5 - 2) + "a\n";
     let twice: Vec<(String, String)> = (0..9)
         .map(|at| {
             let next = format!(". ci/{}.sh\n", at + 1);

@@ -131,7 +131,7 @@ fn any_text_has_an_end() {
                 Outline::read(format!("{first} {second}{third}").as_bytes());
             }
         }
-        let long = first.repeat(LONGEST / first.len() + 9);
+        let long = first.repeat(LONGEST_SCRIPT / first.len() + 9);
         let outline = Outline::read(long.as_bytes());
         assert!(
             !outline.is_whole || first == "a\n" || first == "!",

@@ -10,10 +10,10 @@ use crate::host;
 use crate::source::recorder;
 
 /// The interval between two readings of the sums of system calls (for each process and kind of call).
-const EVERY: Duration = Duration::from_secs(1);
+const READ_INTERVAL: Duration = Duration::from_secs(1);
 /// The longest time for which the BPF programs may still add to one of the two tables of system calls after they were
 /// told to use the other table.
-const SETTLED: Duration = Duration::from_millis(100);
+const SETTLING_TIME: Duration = Duration::from_millis(100);
 
 /// The largest number of sums in one event of system calls. A sum covers all calls of one kind that a process made in
 /// an interval. A frame of the trace file can have several events, but at most [`tr_format::limits::CALLS`] sums in
@@ -41,7 +41,7 @@ impl Calls {
         Calls {
             changed: None,
             since: start,
-            next: Instant::now() + EVERY,
+            next: Instant::now() + READ_INTERVAL,
         }
     }
 
@@ -49,12 +49,15 @@ impl Calls {
     /// none if no interval has ended since the last call of this function.
     pub fn drain(&mut self, tracer: &mut Tracer) -> Vec<LifeEvent> {
         let now = Instant::now();
-        if let Some((at, _)) = self.changed.filter(|(_, when)| now >= *when + SETTLED) {
+        if let Some((at, _)) = self
+            .changed
+            .filter(|(_, when)| now >= *when + SETTLING_TIME)
+        {
             self.changed = None;
             return self.events(tracer, at);
         }
         if self.changed.is_none() && now >= self.next {
-            self.next = now + EVERY;
+            self.next = now + READ_INTERVAL;
             self.change(tracer);
         }
         Vec::new()

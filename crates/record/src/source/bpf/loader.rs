@@ -23,7 +23,7 @@ use crate::{capabilities, host, passing};
 const LIMIT: u32 = 20;
 /// The time in seconds after which a loader ends if no request comes from the `tr` for which it opens BPF iterators
 /// over the tasks. The `tr` sends a request each second, but may be stopped for a while.
-const IDLE: u32 = 3600;
+const IDLE_LIMIT: u32 = 3600;
 /// The path of a lock file that only root can open. The loader of BPF programs locks one byte of it: the byte whose
 /// offset is the uid of the user who called sudo.
 const LOCK: &str = "/run/tr-loader.lock";
@@ -135,7 +135,7 @@ fn serve_iterators(socket: BorrowedFd<'_>, programs: &Programs) {
         if passing::send(socket, &ITERATOR, &iterator).is_err() {
             return;
         }
-        alarm::set(IDLE);
+        alarm::set(IDLE_LIMIT);
     }
 }
 

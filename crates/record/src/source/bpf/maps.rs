@@ -20,7 +20,7 @@ const IDS: usize = 1 << 14;
 /// takes 35 µs (node, 100 mappings).
 const PROCESSES: usize = 64;
 /// The largest number of bytes that are read of one process's `/proc/PID/maps`.
-const LONGEST: u64 = 1 << 20;
+const LONGEST_MAPS: u64 = 1 << 20;
 
 #[derive(Debug, Default)]
 pub struct Maps {
@@ -74,7 +74,7 @@ fn read((pid, arguments): Image) -> Option<Vec<u8>> {
     let id = proc::Id::try_from(pid).ok().filter(|id| *id > 0)?;
     let mut maps = Vec::new();
     let file = File::open(format!("/proc/{pid}/maps")).ok()?;
-    file.take(LONGEST).read_to_end(&mut maps).ok()?;
+    file.take(LONGEST_MAPS).read_to_end(&mut maps).ok()?;
     // If the text was cut at the limit, its last line is incomplete and is removed.
     let whole = maps.iter().rposition(|byte| *byte == b'\n')?;
     maps.truncate(whole + 1);

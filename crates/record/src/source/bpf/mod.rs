@@ -45,7 +45,7 @@ const LAST_SWITCH: Duration = Duration::from_millis(250);
 const LAST_TOTALS: Duration = Duration::from_millis(100);
 
 /// The facts that a recording with `--light` by BPF programs lacks, as text for the user.
-const LIGHT: &str =
+const LIGHT_LACKS: &str =
     "--light: who woke whom, the moments of switches, blocked waits, connections, disks, \
                      containers and servers";
 
@@ -123,7 +123,7 @@ pub fn start(
         }),
         extras: (!config.facts.light).then(|| extras(&attached.tracer, config)),
         missing: if config.facts.light {
-            vec![Missing::new(None, LIGHT)]
+            vec![Missing::new(None, LIGHT_LACKS)]
         } else {
             [missing(&attached), notes(&attached)].concat()
         },

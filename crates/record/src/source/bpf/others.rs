@@ -14,10 +14,10 @@ use tr_format::event::{
 };
 
 /// Two shares of a CPU count as nearly the same if they differ by at most the whole time divided by this number.
-const NEARLY: u128 = 32;
+const NEARLY_EQUAL: u128 = 32;
 /// The smallest shares of a CPU are stored without their names. Together these shares are at most the whole time
 /// divided by this number.
-const SMALL: u64 = 128;
+const SMALL_SHARES: u64 = 128;
 
 /// How long unrecorded tasks had a CPU in one or more waits of recorded tasks, in ns.
 #[derive(Clone, Debug)]
@@ -57,7 +57,7 @@ impl Sums {
         let wholes = [self, other].map(|sums| u128::from(sums.whole()));
         let near = |ns: u64, of_other: u64| {
             let [mine, theirs] = [u128::from(ns) * wholes[1], u128::from(of_other) * wholes[0]];
-            mine.abs_diff(theirs) * NEARLY <= wholes[0] * wholes[1]
+            mine.abs_diff(theirs) * NEARLY_EQUAL <= wholes[0] * wholes[1]
         };
         let mut tasks = self.shares.iter().chain(&other.shares);
         near(self.rest, other.rest) && tasks.all(|task| near(self.ns_of(task), other.ns_of(task)))
@@ -84,7 +84,7 @@ impl Sums {
     /// `rest`, which has the CPU time of tasks without names.
     fn event(mut self, cpu: u32) -> LifeEvent {
         let whole = self.whole();
-        let mut small = whole / SMALL;
+        let mut small = whole / SMALL_SHARES;
         let mut sizes: Vec<u64> = self.shares.iter().map(|share| share.ns).collect();
         sizes.sort_unstable();
         let fits = |ns: &&u64| {

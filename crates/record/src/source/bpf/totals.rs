@@ -15,19 +15,19 @@ use crate::source::recorder;
 use crate::source::sampler::cpu_time;
 
 /// The shortest interval between two readings of the totals of CPU time of all tasks.
-const EVERY: Duration = Duration::from_secs(1);
+const SHORTEST_INTERVAL: Duration = Duration::from_secs(1);
 /// Limits the CPU time for reading the tasks' totals to one CPU's time divided by this number. So with 10,000 tasks the
 /// totals are read more rarely.
-const SHARE: u32 = 2500;
+const CPU_SHARE: u32 = 2500;
 /// The run time in ns by which a task's total has to grow before it is written again. The kernel's totals lag by up
 /// to a tick.
 const LEAST_TIME: u64 = 1_000_000;
 /// The time by which a drain of the slots and rings may come early and still count as due for reading the tasks' totals
 /// of CPU time.
-const EARLY: Duration = Duration::from_millis(50);
+const EARLY_DRAIN: Duration = Duration::from_millis(50);
 /// The time in ns after which the kernel has freed most tasks that have ended. If a task is still a zombie then, its
 /// last totals of CPU time are written twice.
-const DROPPED: u64 = 3_000_000_000;
+const FREED_AFTER: u64 = 3_000_000_000;
 
 /// The totals of CPU time of all tasks as they were read last, and the run times that are already in the trace.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl Totals {
             .any(|total| total.run_delay_known != 0);
         Totals {
             tasks: HashMap::new(),
-            next: Instant::now() + EVERY,
+            next: Instant::now() + SHORTEST_INTERVAL,
             has_delays,
         }
     }
@@ -75,17 +75,17 @@ impl Totals {
     /// freed yet.
     pub fn each_second(&mut self, tracer: &mut Tracer, sink: &mut Sink) {
         let now = Instant::now();
-        if now + EARLY < self.next {
+        if now + EARLY_DRAIN < self.next {
             return;
         }
         let (time, before) = (host::now(), cpu_time());
         // The totals of CPU time of ended tasks come first. Some of these tasks are still zombies, and the call of
         // `read` below returns newer totals for them.
-        let ended = sink.ended(Ktime(time.0.saturating_sub(DROPPED)));
+        let ended = sink.ended(Ktime(time.0.saturating_sub(FREED_AFTER)));
         let mut events: Vec<_> = ended.iter().map(|total| event(total, time)).collect();
         events.extend(self.read(tracer, time));
         let cost = cpu_time().saturating_sub(before);
-        self.next = now + EVERY.max(cost * SHARE);
+        self.next = now + SHORTEST_INTERVAL.max(cost * CPU_SHARE);
         sink.push_own(events);
     }
 

@@ -12,7 +12,7 @@ use crate::source::recorder;
 
 /// The age in ns that a task must have when the kernel lists the tasks, to get a snapshot here. The fork of a younger
 /// task may be recorded already. The age is two clock ticks of 10 ms, because `/proc` gives start times in such ticks.
-const YOUNG: u64 = 20_000_000;
+const YOUNG_TASK: u64 = 20_000_000;
 
 /// The snapshot events of the living tasks that are in `/proc` but not in `listed`. Outside the first pid namespace
 /// there are none, because the ids in `/proc` differ from those of the events there.
@@ -39,7 +39,7 @@ pub fn unlisted(listed: &[wire::Snapshot], argv_limit: u32) -> Vec<LifeEvent> {
 fn task(process: Id, thread: Id, since: u64, argv_limit: u32) -> Option<LifeEvent> {
     let stat = proc::stat(thread)?;
     let start = start(stat.start)?;
-    if start.saturating_add(YOUNG) > since {
+    if start.saturating_add(YOUNG_TASK) > since {
         return None;
     }
     let argv = if thread == process && !stat.kthread {

@@ -246,14 +246,14 @@ pub fn stack_pointer(id: Id) -> Option<usize> {
     }
 }
 
-const REAP: libc::c_int = libc::__WALL | libc::__WNOTHREAD | libc::WNOHANG;
+const REAP_FLAGS: libc::c_int = libc::__WALL | libc::__WNOTHREAD | libc::WNOHANG;
 
 /// Removes a tracee that is a zombie. The call does not ask for the resources (rusage), because the kernel would
 /// examine all threads of the process to add them up.
 pub fn reap(id: Id) {
     let usage = std::ptr::null_mut();
     // SAFETY: a plain system call, without places for results.
-    unsafe { libc::wait4(id, std::ptr::null_mut(), REAP, usage) };
+    unsafe { libc::wait4(id, std::ptr::null_mut(), REAP_FLAGS, usage) };
 }
 
 /// Removes a tracee that is a zombie. Returns its status, and its resources with those of the children that it waited
@@ -263,7 +263,7 @@ pub fn reap_with_usage(id: Id) -> Option<(i32, libc::rusage)> {
     // SAFETY: all zeros are a valid `rusage`; both are valid places for the results.
     unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
-        let found = libc::wait4(id, &raw mut status, REAP, &raw mut usage);
+        let found = libc::wait4(id, &raw mut status, REAP_FLAGS, &raw mut usage);
         (found == id).then_some((status, usage))
     }
 }

@@ -44,7 +44,7 @@ struct Task {
 pub type Thread = (Id, Ktime);
 
 /// While a new child waits for the event of its fork, at most this many stops and ends of tracees are handled in a row.
-const ROW: usize = 64;
+const MOST_IN_ROW: usize = 64;
 
 /// The state of the tracer: its tracees, and the events that wait to be taken into a batch.
 #[derive(Debug, Default)]
@@ -91,7 +91,7 @@ pub struct State {
 }
 
 /// The largest number of paths of executed programs that are remembered because they gain no rights.
-const PLAIN: usize = 4096;
+const MOST_PLAIN: usize = 4096;
 
 impl State {
     pub fn new(root: Id, facts: &FactSettings, news: Option<Arc<EventFd>>) -> State {
@@ -148,7 +148,7 @@ impl State {
 
     /// Handles a stop or an end of a tracee, and the following ones as long as a child waits for the event of its fork.
     pub fn take(&mut self, mut next: Option<Next>, waits: &mut Waits) {
-        for _ in 0..ROW {
+        for _ in 0..MOST_IN_ROW {
             match next {
                 Some(Next::Stop(stop)) => self.stopped(stop, waits),
                 Some(Next::End(end)) => self.ended(end),
@@ -361,7 +361,7 @@ impl State {
             let what = "a setuid or setgid program ran without its rights, because it was traced";
             self.waiting.push(time, degraded(what));
         } else if let Some(name) = filename.filter(|name| name.starts_with(b"/")) {
-            if self.plain.len() < PLAIN {
+            if self.plain.len() < MOST_PLAIN {
                 self.plain.insert(name.into());
             }
         }
@@ -425,7 +425,7 @@ impl State {
     /// Records that the process of the task `caller` makes children that nobody can trace (CLONE_UNTRACED).
     pub fn lose_children_of(&mut self, caller: Id) {
         let process = self.process_of(caller);
-        if self.lost_children.len() < PLAIN && self.lost_children.insert(process) {
+        if self.lost_children.len() < MOST_PLAIN && self.lost_children.insert(process) {
             let parent = self.shown(process);
             let what = format!("children of {parent} and what they start are not recorded: it makes them with CLONE_UNTRACED");
             self.waiting.push(host::now(), degraded(what));

@@ -1,8 +1,8 @@
 //! Waits for the next stop or end of a tracee.
 //!
 //! A wait for any tracee makes the kernel examine all of them, twice: with 20,000 threads that takes 2 ms for each
-//! event. So from [`MANY`] tracees on, the tracer waits for the SIGCHLD that the kernel sends with the id of a tracee,
-//! and asks the kernel about that tracee alone.
+//! event. So from [`MANY_TRACEES`] tracees on, the tracer waits for the SIGCHLD that the kernel sends with the id of a
+//! tracee, and asks the kernel about that tracee alone.
 //!
 //! The kernel keeps only one SIGCHLD at a time, so some events come without a signal. Mostly they are the first stop of
 //! a new task, the next fork of a task that has just forked, or the end of the thread that was made right after one
@@ -25,26 +25,26 @@ use crate::urgency;
 
 /// The number of tracees from which on the tracer waits for the signals of its tracees (SIGCHLD). With fewer than
 /// [`FEW_TRACEES`] it waits again for any of them by waitid(2).
-const MANY: usize = 256;
+const MANY_TRACEES: usize = 256;
 const FEW_TRACEES: usize = 128;
 /// The tracer first asks the kernel whether new tasks, and the tasks that forked last, have stopped or ended: at most
 /// this many of each.
-const FIRST: usize = 4;
+const FIRST_TASKS: usize = 4;
 /// After a task has ended, the tracer also asks the kernel whether the tasks with the next ids have ended: this many of
 /// them, because threads often end in the order of their ids.
 const NEIGHBOURS: Id = 4;
 /// The shortest time without a signal from a tracee after which all tracees are examined.
-const QUIET: Duration = Duration::from_micros(200);
+const QUIET_TIME: Duration = Duration::from_micros(200);
 /// The shortest time between two examinations of all tracees while signals from tracees come.
-const BETWEEN: Duration = Duration::from_millis(2);
+const EXAMINATION_INTERVAL: Duration = Duration::from_millis(2);
 /// The longest time that an examination of all tracees may take if it finds one event. If it takes longer, the tracer
 /// asks the kernel about the tracees one by one, by their ids.
-const SLOW: Duration = Duration::from_micros(50);
+const SLOW_EXAMINATION: Duration = Duration::from_micros(50);
 /// The number of tracees for which the tracer asks the kernel, one by one, whether they have stopped or ended, before
 /// it looks for signals again.
 const AT_ONCE: usize = 64;
 /// The longest wait for a signal from a tracee when every tracee was found running.
-const LONGEST: Duration = Duration::from_secs(1);
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub struct Waits {
@@ -91,7 +91,7 @@ impl Waits {
     pub fn forked(&mut self, parent: Id, child: Option<Id>) {
         self.parents.retain(|known| *known != parent);
         self.parents.insert(0, parent);
-        self.parents.truncate(FIRST);
+        self.parents.truncate(FIRST_TASKS);
         if self.by_signals {
             self.newborn.extend(child);
         }
@@ -117,7 +117,7 @@ impl Waits {
         if !self.by_signals {
             return sys::next(true);
         }
-        let due = BETWEEN.max(self.cost * 100);
+        let due = EXAMINATION_INTERVAL.max(self.cost * 100);
         if self.is_unsure && self.last_look.elapsed() > due {
             if let Some(next) = self.look_at_all() {
                 return Some(next);
@@ -142,9 +142,9 @@ impl Waits {
             return self.look_at_all();
         }
         let longest = if self.is_unsure {
-            QUIET.max(self.cost * 20)
+            QUIET_TIME.max(self.cost * 20)
         } else {
-            LONGEST
+            LONGEST_WAIT
         };
         match sys::announced(longest) {
             Some(id) => self.of(id),
@@ -158,7 +158,7 @@ impl Waits {
         if !self.by_signals {
             return sys::next(false);
         }
-        let first = self.newborn.iter().take(FIRST).chain(&self.parents);
+        let first = self.newborn.iter().take(FIRST_TASKS).chain(&self.parents);
         if let Some(next) = first.copied().find_map(sys::next_of) {
             return Some(self.found(next));
         }
@@ -182,7 +182,7 @@ impl Waits {
         let change = if self.by_signals {
             tracees < FEW_TRACEES
         } else {
-            tracees >= MANY
+            tracees >= MANY_TRACEES
         };
         if change {
             self.by_signals = !self.by_signals;
@@ -226,7 +226,7 @@ impl Waits {
         self.last_look = Instant::now();
         self.has_found = next.is_some();
         if self.has_found {
-            self.is_slow = begun.elapsed() > SLOW;
+            self.is_slow = begun.elapsed() > SLOW_EXAMINATION;
         } else {
             self.cost = begun.elapsed();
         }

@@ -45,7 +45,7 @@ fn sums(segments: &Segments) -> Vec<([f64; 5], f64)> {
         for _ in 0..*count {
             let length = (segments.lengths[at] * segments.unit) as f64;
             match segments.kinds[at] {
-                MIXED => {
+                MIXED_KIND => {
                     let shares = segments.shares[mixed];
                     mixed += 1;
                     for (sum, share) in sums.iter_mut().zip(shares) {
@@ -100,7 +100,7 @@ fn the_page_finds_its_kinds_and_states() {
     assert_eq!(of("job slot").len(), 1);
     // Only one kind of pieces is on a CPU. The page's script has the number of this kind.
     let runs = kinds().iter().filter(|kind| kind.1 == 0).count();
-    assert_eq!((runs, kinds()[usize::from(RUNNING)].1), (1, 0));
+    assert_eq!((runs, kinds()[usize::from(RUNNING_KIND)].1), (1, 0));
 }
 
 #[test]
