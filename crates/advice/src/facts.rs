@@ -343,6 +343,15 @@ impl<'a> BuildFacts<'a> {
         Some((sum, *longest?.0))
     }
 
+    /// The CPU time in ns that executions of programs need themselves.
+    pub(crate) fn on_cpu<'g>(&self, groups: impl IntoIterator<Item = &'g Group>) -> u64 {
+        let executions = groups
+            .into_iter()
+            .filter_map(|group| self.execution(*group));
+        let times = executions.map(|execution| execution.on_cpu);
+        times.fold(0, u64::saturating_add)
+    }
+
     pub fn set(&self, groups: impl IntoIterator<Item = Group>) -> Box<[bool]> {
         let mut set = vec![false; self.groups.count()];
         for group in groups {

@@ -17,6 +17,7 @@ use tr_programs::program_name::ProgramName;
 
 use crate::candidate::{AdviceKind, Candidate, Certainty};
 use crate::facts::{add, BuildFacts};
+use crate::proposals::largest;
 use tr_insight::processes::label;
 use tr_insight::resources::network::{Host, Remotes};
 use tr_text::phrase::Phrase;
@@ -247,8 +248,8 @@ fn held_back(facts: &BuildFacts<'_>, waited: &[Waited]) -> Option<Candidate> {
 }
 
 /// The shortest time in ns from connect(2) to the establishment of a connection inside this machine that shows that the
-/// first request got no answer: TCP sends the request again after 1 s (RFC 6298; TCP_TIMEOUT_INIT of include/net/tcp.h),
-/// and the kernel answers the first one at once.
+/// first request got no answer: TCP sends the request again after 1 s (RFC 6298; TCP_TIMEOUT_INIT of
+/// include/net/tcp.h), and the kernel answers the first one at once.
 const ASKED_AGAIN: u64 = 900_000_000;
 
 /// Advice on connections inside this machine whose first request was dropped, for example because the server's queue of
@@ -388,7 +389,11 @@ pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
             ..Candidate::of(AdviceKind::Network)
         })
     };
-    let fetches = by_program.into_iter().filter_map(candidate);
+    let all = largest(by_program, |(_, fetches)| {
+        let times = fetches.iter().map(|fetch| fetch.ns);
+        times.fold(0, u64::saturating_add)
+    });
+    let fetches = all.into_iter().filter_map(candidate);
     let fetches = fetches.chain(held_back(facts, &waited));
     fetches.chain(asked_again(facts)).collect()
 }

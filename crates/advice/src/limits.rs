@@ -13,7 +13,8 @@ use tr_analyze::what_if::Without;
 use tr_format::event::{Ktime, Reason};
 
 use crate::candidate::{AdviceKind, Candidate, Certainty};
-use crate::facts::BuildFacts;
+use crate::facts::{BuildFacts, Execution};
+use crate::proposals::largest;
 use crate::sleeps::nap::LOOP_SLEEPS;
 use tr_insight::processes::timeout::{ran, timed_out};
 use tr_insight::processes::{exit, label};
@@ -21,8 +22,8 @@ use tr_programs::program_name::ProgramName;
 use tr_text::phrase::Phrase;
 use tr_text::units;
 
-/// The change that is advised if a program waits for a child until a time-out and then kills it. Tests of time-outs do so
-/// on purpose.
+/// The change that is advised if a program waits for a child until a time-out and then kills it. Tests of time-outs do
+/// so on purpose.
 pub(crate) const AFTER_TIME_OUT: &str =
     "find out why it does not end, or use a shorter time-out, unless the time is meant";
 
@@ -257,7 +258,8 @@ pub(super) fn given_up_at_once(facts: &BuildFacts<'_>) -> Vec<Candidate> {
             ..Candidate::of(AdviceKind::Sleep)
         })
     };
-    waited.into_iter().filter_map(candidate).collect()
+    let all = largest(waited, |(_, (_, ns))| *ns);
+    all.into_iter().filter_map(candidate).collect()
 }
 
 /// Advice on programs that `timeout` ended in a build that succeeded. The build succeeded without the rest of their
@@ -268,7 +270,7 @@ pub(super) fn ended_by_limit(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         let process = analysis.process(execution.process);
         timed_out(process) && execution.program.is("timeout")
     });
-    let candidate = |(group, execution): (Group, &crate::facts::Execution)| {
+    let candidate = |(group, execution): (Group, &Execution)| {
         let below = facts.below(&[group]);
         let cap = facts.on_path(&below, is_wait);
         let process = analysis.process(execution.process);
@@ -290,7 +292,9 @@ pub(super) fn ended_by_limit(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     if exit::command_failed(facts.analysis) {
         return Vec::new();
     }
-    ended.filter_map(candidate).collect()
+    let length = |execution: &Execution| ran(analysis.process(execution.process));
+    let all = largest(ended, |(_, execution)| length(execution));
+    all.into_iter().filter_map(candidate).collect()
 }
 
 /// The longest of those waits of a process that ended by their own time-outs, at the time `end` or shortly before

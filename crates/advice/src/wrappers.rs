@@ -1,18 +1,17 @@
 //! Gives advice on programs that stand between the build and its work, because they find and start other programs.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::critical_path::TimeKind;
 use tr_analyze::model::ProcessIx;
 use tr_analyze::programs::Group;
-use tr_analyze::schedule::MOST_CHANGES;
 use tr_analyze::what_if::Without;
 use tr_programs::command_line;
 use tr_programs::program_name::ProgramName;
 
 use crate::candidate::{AdviceKind, Candidate};
 use crate::facts::BuildFacts;
+use crate::proposals::largest;
 use tr_text::units;
 
 pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
@@ -162,13 +161,10 @@ fn launchers(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     }
     let totals = facts.up();
     let total = |group: Group| totals.get(group as usize).copied().unwrap_or(0);
-    // Proposed changes need memory, so their number is limited: a forged file may have thousands of launchers.
-    let mut all: Vec<(&ProgramName, Vec<Call>)> = by_program.into_iter().collect();
-    all.sort_by_key(|(_, calls)| {
+    let all = largest(by_program, |(_, calls)| {
         let totals = calls.iter().map(|call| total(call.launcher));
-        Reverse(totals.fold(0u64, u64::saturating_add))
+        totals.fold(0, u64::saturating_add)
     });
-    all.truncate(MOST_CHANGES);
     let launchers = all.iter().flat_map(|(_, calls)| calls);
     let mut started: BTreeMap<Group, Vec<Group>> =
         launchers.map(|call| (call.launcher, Vec::new())).collect();

@@ -224,9 +224,9 @@ pub(crate) fn is_beside_work(
     work.is_some_and(|work| work.fills(to.since(from)))
 }
 
-/// The divisor of a sleep's length: other threads that wait for a CPU beside the sleep work if they also run for a tenth
-/// of it. A guess, below the share of the CPUs that a small quota leaves: the threads of a runtime wait for a CPU, too,
-/// but run for microseconds.
+/// The divisor of a sleep's length: other threads that wait for a CPU beside the sleep work if they also run for a
+/// tenth of it. A guess, below the share of the CPUs that a small quota leaves: the threads of a runtime wait for a
+/// CPU, too, but run for microseconds.
 const RUNNING_PART: u64 = 10;
 
 /// Like [`is_beside_work`], but the other threads must also run for a tenth of the sleep.

@@ -19,10 +19,10 @@ use crate::candidate::{AdviceKind, Candidate, Certainty};
 use crate::facts::BuildFacts;
 use crate::limits::AFTER_TIME_OUT;
 use crate::sleeps::awaited::superfluous;
-use crate::sleeps::nap::{sum, Nap, Superfluous, BESIDE_LIMITS, LOOP_SLEEPS};
+use crate::sleeps::nap::{is_equal, long_naps, sum, Nap, Superfluous, BESIDE_LIMITS, LOOP_SLEEPS};
 use crate::sleeps::pauses::Pauses;
 use crate::sleeps::polls;
-use crate::sleeps::rhythm::{is_long, is_paced};
+use crate::sleeps::rhythm::is_paced;
 use tr_insight::processes::timeout::timed_out;
 use tr_insight::processes::{exit, label};
 use tr_text::phrase::Phrase;
@@ -42,10 +42,7 @@ pub(super) struct Naps {
 
 impl Naps {
     fn of(facts: &BuildFacts<'_>, slept: Vec<Nap>) -> Naps {
-        let longest = slept.iter().map(Nap::length).max().unwrap_or(0);
-        // A sleep that is shorter than a tenth of the longest one does not belong to the loop.
-        let long = slept.iter().filter(|nap| is_long(nap, longest));
-        let long: Vec<Nap> = long.copied().collect();
+        let long = long_naps(&slept);
         let checks = interval(facts, &long);
         Naps {
             count: long.len(),
@@ -152,9 +149,9 @@ fn sleeper<'f>(facts: &'f BuildFacts<'_>, group: Group) -> Option<Sleeper<'f>> {
     })
 }
 
-/// Whether the sleeps of one process may be what its tests test: a test of a time-out or of a rate has to take its time.
-/// The answer is no if the recording shows something else about the sleeps, or if nearly all of them have one length:
-/// those are sleeps of a fixture, which runs for each test, while tests of times have different times.
+/// Whether the sleeps of one process may be what its tests test: a test of a time-out or of a rate has to take its
+/// time. The answer is no if the recording shows something else about the sleeps, or if nearly all of them have one
+/// length: those are sleeps of a fixture, which runs for each test, while tests of times have different times.
 fn may_be_tested(facts: &BuildFacts<'_>, sleeper: Sleeper<'_>, slept: &[Nap]) -> bool {
     let is_test = |group: Group| {
         let step = rules::step(&facts.args(group));
@@ -313,12 +310,6 @@ fn lives(slept: &[Nap], start: Ktime, end: Ktime) -> bool {
     let until = slept.partition_point(|nap| nap.from <= end);
     let inside = until.saturating_sub(slept.partition_point(|nap| nap.from < start));
     inside * 2 > slept.len()
-}
-
-/// Whether two lengths of sleeps count as equal: the longer one is at most a quarter longer, because a timer may end
-/// late.
-pub(super) fn is_equal(shorter: u64, longer: u64) -> bool {
-    longer.saturating_mul(4) <= shorter.saturating_mul(5)
 }
 
 /// The length in nanoseconds of one sleep, and the number of loops, if the given sleeps belong to loops that sleep and

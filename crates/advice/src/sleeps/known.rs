@@ -79,8 +79,8 @@ impl KnownSleeps {
     }
 }
 
-/// The least number of sleeps of a thread that looks after the other threads of its process, as a runtime's thread does.
-/// A guess: a program that works for a time on the clock sleeps fewer times meanwhile.
+/// The least number of sleeps of a thread that looks after the other threads of its process, as a runtime's thread
+/// does. A guess: a program that works for a time on the clock sleeps fewer times meanwhile.
 const LEAST_LOOKS: usize = 10;
 
 /// Removes the marks of the segments of threads that have at least [`LEAST_LOOKS`] marked segments.

@@ -4,19 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::critical_path::TimeKind;
 use tr_analyze::programs::Group;
-use tr_analyze::schedule::MOST_CHANGES;
 use tr_analyze::what_if::Without;
 
 use crate::candidate::{AdviceKind, Candidate, Certainty};
 use crate::facts::BuildFacts;
+use crate::proposals::largest;
 use crate::sleeps::awaited::{asked_work, starting};
 use crate::sleeps::beside::with_sleeps_beside;
-use crate::sleeps::classify::{is_equal, Naps, Sleeper};
-use crate::sleeps::nap::{sum, Nap, Superfluous, RUNTIME_SLEEP};
+use crate::sleeps::classify::{Naps, Sleeper};
+use crate::sleeps::nap::{is_equal, long_naps, sum, Nap, Superfluous, RUNTIME_SLEEP};
 use crate::sleeps::pauses::{ends_by_signal, Pauses};
 use crate::sleeps::polls;
-use crate::sleeps::rhythm::is_long;
-use crate::sleeps::timers::{longer_on_free_cpus, queued_before};
+use crate::sleeps::timers::Queue;
 use tr_insight::processes::label;
 use tr_text::phrase::Phrase;
 use tr_text::units;
@@ -35,10 +34,10 @@ pub(super) fn lines(
     facts: &BuildFacts<'_>,
     by_sleeper: BTreeMap<(Sleeper<'_>, bool), Vec<Naps>>,
 ) -> Vec<Candidate> {
-    // Proposed changes need memory, so their number is limited: a forged file may have thousands of sleepers.
-    let mut all: Vec<Vec<Naps>> = by_sleeper.into_values().collect();
-    all.sort_by_key(|naps| std::cmp::Reverse(sum(naps.iter().flat_map(|naps| &naps.slept))));
-    all.truncate(MOST_CHANGES);
+    let all = largest(by_sleeper.into_values(), |naps: &Vec<Naps>| {
+        sum(naps.iter().flat_map(|naps| &naps.slept))
+    });
+    let queue = Queue::of(&facts.path.segments);
     let groups = |naps: &[Naps]| -> BTreeSet<Group> {
         let slept = naps.iter().flat_map(|naps| &naps.slept);
         slept.map(|nap| nap.group).collect()
@@ -50,7 +49,8 @@ pub(super) fn lines(
     };
     let mut candidates = Vec::new();
     for (own, naps) in all.into_iter().enumerate() {
-        let Some(mut candidate) = of_naps(facts, &naps, |group| of_others(own, group)) else {
+        let Some(mut candidate) = of_naps(facts, &queue, &naps, |group| of_others(own, group))
+        else {
             continue;
         };
         // Only the proposed change with the longest sleeps is combined with sleeps of other processes, for example of a
@@ -72,6 +72,7 @@ pub(super) fn lines(
 /// reports the sleeps of an execution.
 fn of_naps(
     facts: &BuildFacts<'_>,
+    queue: &Queue<'_>,
     naps: &[Naps],
     of_others: impl Fn(Group) -> bool,
 ) -> Option<Candidate> {
@@ -130,7 +131,7 @@ fn of_naps(
             let (time, times) = (units::time(sum), times(count, each(&slept)));
             let needed = asked_work(facts, &slept).saturating_add(starting(facts, &slept));
             let cap = sum.saturating_sub(needed);
-            let cap = cap.saturating_add(queued_before(facts, &slept));
+            let cap = cap.saturating_add(queue.before(facts, &slept));
             match awaited.filter(|process| process.status == Some(0)) {
                 Some(process) => (
                     AdviceKind::Sleep,
@@ -143,7 +144,7 @@ fn of_naps(
                 None => {
                     let pauses = Pauses::of(facts, &slept);
                     certainty = Certainty::unless_meant_if(pauses.may_be_meant());
-                    longer = longer_on_free_cpus(facts, &slept, pauses == Pauses::Longer);
+                    longer = queue.longer_on_free_cpus(facts, &slept, pauses == Pauses::Longer);
                     let finding =
                         Phrase::with([&name], |[name]| pauses.finding(name, s, &time, &times));
                     (AdviceKind::Sleep, finding, pauses.action(), cap)
@@ -182,11 +183,9 @@ fn times(count: usize, each: Option<u64>) -> String {
 /// The median length in nanoseconds of the given sleeps without the short ones, if these are about equally long. It
 /// helps to find the sleep in the program's code.
 fn each(slept: &[Nap]) -> Option<u64> {
-    let longest = slept.iter().map(Nap::length).max()?;
-    let long = slept.iter().filter(|nap| is_long(nap, longest));
-    let mut lengths: Vec<u64> = long.map(Nap::length).collect();
+    let mut lengths: Vec<u64> = long_naps(slept).iter().map(Nap::length).collect();
     lengths.sort_unstable();
-    let is_same = is_equal(*lengths.first()?, longest);
+    let is_same = is_equal(*lengths.first()?, *lengths.last()?);
     lengths.get(lengths.len() / 2).copied().filter(|_| is_same)
 }
 

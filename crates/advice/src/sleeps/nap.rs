@@ -43,6 +43,24 @@ pub(crate) fn sum<'s>(slept: impl IntoIterator<Item = &'s Nap>) -> u64 {
     lengths.fold(0, u64::saturating_add)
 }
 
+/// Whether a nap has at least a tenth of the length of the longest one. A shorter nap has another purpose than the
+/// longest one.
+pub(crate) fn is_long(nap: &Nap, longest: u64) -> bool {
+    nap.length().saturating_mul(10) >= longest
+}
+
+/// The given naps without those that are much shorter than the longest one ([`is_long`]).
+pub(crate) fn long_naps(slept: &[Nap]) -> Vec<Nap> {
+    let longest = slept.iter().map(Nap::length).max().unwrap_or(0);
+    let long = slept.iter().filter(|nap| is_long(nap, longest));
+    long.copied().collect()
+}
+
+/// Whether two times count as equal: the longer one is at most a quarter longer, because a timer may end late.
+pub(crate) fn is_equal(shorter: u64, longer: u64) -> bool {
+    longer.saturating_mul(4) <= shorter.saturating_mul(5)
+}
+
 /// The time in nanoseconds (`ns`) by which the naps of a program are longer than on free CPUs, because the work that
 /// the program waited for had no CPU for a part of its time.
 #[derive(Clone, Copy, Debug, Default)]

@@ -12,8 +12,7 @@ use tr_format::event::{Ktime, Reason};
 
 use crate::facts::BuildFacts;
 use crate::sleeps::awaited::waits_for_children;
-use crate::sleeps::nap::{sum, Nap};
-use crate::sleeps::rhythm::is_long;
+use crate::sleeps::nap::{long_naps, sum, Nap};
 use tr_insight::processes::exit;
 
 /// The longest time in nanoseconds between the last sleep of a program and the end of the program, if the sleep decided
@@ -99,10 +98,8 @@ impl Pauses {
 
     /// Finds what the recording shows about the sleeps that one process decided on.
     fn of_process(facts: &BuildFacts<'_>, process: ProcessIx, slept: &[Nap]) -> Pauses {
-        let longest = slept.iter().map(Nap::length).max().unwrap_or(0);
         // The short sleeps of a runtime are no pauses between tries.
-        let long = slept.iter().filter(|nap| is_long(nap, longest));
-        let long: Vec<Nap> = long.copied().collect();
+        let long = long_naps(slept);
         if follow_failures(facts, process, &long) {
             return Pauses::AfterTries;
         }

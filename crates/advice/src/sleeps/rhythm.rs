@@ -1,6 +1,6 @@
 //! Tells sleeps that keep a rate or follow a timetable from those of a loop that checks for something.
 
-use crate::sleeps::nap::Nap;
+use crate::sleeps::nap::{is_long, Nap};
 
 /// A second in nanoseconds, which is a unit.
 const SECOND: u64 = 1_000_000_000;
@@ -22,12 +22,6 @@ const TIMETABLE: u64 = 1_000_000;
 /// The longest time in nanoseconds by which the timer of a program that keeps a rate is late. Runtimes such as Python's
 /// asyncio wait for whole milliseconds, rounded up, and the kernel's timer comes somewhat later.
 const LATEST_TIMER: u64 = 1_200_000;
-
-/// Whether a nap has at least a tenth of the length of the longest one. A shorter nap has another purpose than the
-/// longest one.
-pub(crate) fn is_long(nap: &Nap, longest: u64) -> bool {
-    nap.length().saturating_mul(10) >= longest
-}
 
 /// Whether the naps of a process end at moments that the program computed in advance. Either the times between their
 /// ends are more alike than their lengths, because the program subtracts the time of its work from each nap, or the

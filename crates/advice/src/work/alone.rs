@@ -12,6 +12,7 @@ use tr_text::units;
 
 use crate::candidate::{AdviceKind, AffectedWork, Candidate};
 use crate::facts::{on_cpu, BuildFacts, Execution};
+use crate::proposals::largest;
 use crate::work::last::{starts_last, starts_last_of_pool, LateStart};
 
 /// The divisor of the critical path's time without waits for a CPU: a single task gets advice if it runs alone for a
@@ -32,7 +33,8 @@ const BUSIEST_PART: (u64, u64) = (3, 4);
 const WORKER: u64 = 10;
 
 pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
-    let all = facts.all();
+    let all = largest(facts.all(), |(_, execution)| execution.on_cpu);
+    let all = all.into_iter();
     all.filter_map(|(group, execution)| candidate(facts, group, execution))
         .collect()
 }

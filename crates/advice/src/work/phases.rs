@@ -16,6 +16,7 @@ use tr_text::units;
 
 use crate::candidate::{AdviceKind, Candidate, Certainty};
 use crate::facts::{add, on_cpu, BuildFacts, Execution};
+use crate::proposals::largest;
 
 /// The least number of bytes that count as a download of packages. A guess: an index or an answer with an error is
 /// smaller.
@@ -61,7 +62,8 @@ fn compressors(facts: &BuildFacts<'_>) -> Vec<Candidate> {
             ..Candidate::of(AdviceKind::Compress)
         })
     };
-    by_program.into_values().filter_map(candidate).collect()
+    let all = largest(by_program.into_values(), |groups| facts.on_cpu(groups));
+    all.into_iter().filter_map(candidate).collect()
 }
 
 fn linkers(facts: &BuildFacts<'_>) -> Option<Candidate> {
@@ -147,7 +149,8 @@ fn phase(facts: &BuildFacts<'_>, role: Role, kind: AdviceKind) -> Vec<Candidate>
             ..Candidate::of(kind)
         })
     };
-    by_program.into_iter().filter_map(candidate).collect()
+    let all = largest(by_program, |(_, groups)| facts.on_cpu(groups));
+    all.into_iter().filter_map(candidate).collect()
 }
 
 /// Whether the executions in a set received at least [`LEAST_DOWNLOAD`] bytes over TCP connections that are closed.

@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::programs::Group;
-use tr_analyze::schedule::MOST_CHANGES;
 use tr_analyze::what_if::Without;
 use tr_programs::program_name::ProgramName;
 use tr_programs::tools::Role;
@@ -14,6 +13,7 @@ use tr_text::units;
 use crate::candidate::{AdviceKind, Candidate, Certainty};
 use crate::directories::{Directories, Directory};
 use crate::facts::{BuildFacts, Execution};
+use crate::proposals::largest;
 use crate::work::inputs::{Input, Inputs, LEAST_REPEAT, MOST_ANCESTORS};
 use tr_insight::processes::normal::{argument, Paths};
 
@@ -59,12 +59,8 @@ pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         let again = by_program.entry(call.program).or_default();
         again.add(facts, &inputs, &equal);
     }
-    // Proposed changes need memory, so their number is limited: a forged file may have thousands of programs.
-    let mut by_program: Vec<(ProgramName, Again)> = by_program.into_iter().collect();
-    by_program.sort_by_key(|(_, again)| std::cmp::Reverse(again.sum));
-    by_program.truncate(MOST_CHANGES);
-    let candidates = by_program.into_iter();
-    candidates
+    largest(by_program, |(_, again)| again.sum)
+        .into_iter()
         .filter_map(|(program, again)| again.candidate(facts, &program))
         .collect()
 }

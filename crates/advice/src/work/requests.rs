@@ -1,17 +1,16 @@
 //! Does a server of the build compute the same for each of several requests? Advises to keep what the requests share.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::model::ProcessIx;
 use tr_analyze::programs::Group;
-use tr_analyze::schedule::MOST_CHANGES;
 use tr_analyze::what_if::Without;
 use tr_text::phrase::Phrase;
 use tr_text::units;
 
 use crate::candidate::{AdviceKind, Candidate, Certainty};
 use crate::facts::{on_cpu, BuildFacts};
+use crate::proposals::largest;
 use crate::quartiles::Quartiles;
 use crate::work::inputs::LEAST_REPEAT;
 
@@ -80,9 +79,6 @@ pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         let groups = groups.into_iter().flatten().collect();
         by_server.push(Requests { lengths, groups });
     }
-    // Proposed changes need memory, so their number is limited: a forged file may have thousands of servers.
-    by_server.sort_by_cached_key(|requests| Reverse(requests.again()));
-    by_server.truncate(MOST_CHANGES);
     let candidate = |requests: Requests| {
         let (again, sum) = (requests.again(), requests.sum());
         let Requests { lengths, groups } = requests;
@@ -104,5 +100,6 @@ pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
             ..Candidate::of(AdviceKind::Repeated)
         })
     };
-    by_server.into_iter().filter_map(candidate).collect()
+    let all = largest(by_server, Requests::again);
+    all.into_iter().filter_map(candidate).collect()
 }

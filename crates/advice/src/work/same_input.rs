@@ -1,12 +1,10 @@
 //! Does a program read the same input several times, once for each of its outputs? Advises to make all outputs in one
 //! run.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::model::ProcessIx;
 use tr_analyze::programs::Group;
-use tr_analyze::schedule::MOST_CHANGES;
 use tr_analyze::what_if::Without;
 use tr_programs::program_name::ProgramName;
 use tr_programs::tools::Role;
@@ -15,13 +13,12 @@ use tr_text::units;
 
 use crate::candidate::{AdviceKind, Candidate, Certainty};
 use crate::facts::{BuildFacts, Execution};
+use crate::proposals::largest;
+use crate::sleeps::nap::is_equal;
 
 /// The least number of executions of a program with the same input, and the least CPU time of each in ns. A guess: two
 /// executions may be a first and a second pass, and a shorter execution is hardly longer than the program's start.
 const PASSES: (usize, u64) = (3, 100_000_000);
-/// The bounds, in fifths of the longest CPU time, between which the CPU times of executions count as equal. A guess: if
-/// the outputs took most of the time, the times would differ by more.
-const EQUAL_FIFTHS: u64 = 4;
 
 /// The facts that executions of a program with the same input have in common.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -54,16 +51,10 @@ pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         let all = by_input.entry(key).or_default();
         all.insert(execution.process, group);
     }
-    let candidates = by_input.into_iter();
-    let candidates = candidates.filter_map(|(same, all)| {
-        let groups: Vec<Group> = all.into_values().collect();
-        candidate(facts, &same, groups)
-    });
-    // Proposed changes need memory, so their number is limited: a forged file may have thousands of scripts.
-    let mut candidates: Vec<Candidate> = candidates.collect();
-    candidates.sort_by_key(|candidate| Reverse(candidate.cap));
-    candidates.truncate(MOST_CHANGES);
-    candidates
+    let all = largest(by_input, |(_, groups)| facts.on_cpu(groups.values()));
+    all.into_iter()
+        .filter_map(|(same, groups)| candidate(facts, &same, groups.into_values().collect()))
+        .collect()
 }
 
 fn candidate(
@@ -81,9 +72,9 @@ fn candidate(
     let executions: Vec<&Execution> = executions.collect();
     let times = || executions.iter().map(|execution| execution.on_cpu);
     let (shortest, longest) = (times().min()?, times().max()?);
-    let is_equal = shortest.saturating_mul(5) >= longest.saturating_mul(EQUAL_FIFTHS);
     let count = groups.len();
-    if count < PASSES.0 || lines.len() < count || !is_equal {
+    // If the outputs took most of the time, the CPU times would differ.
+    if count < PASSES.0 || lines.len() < count || !is_equal(shortest, longest) {
         return None;
     }
     let set = facts.set(groups.iter().copied());

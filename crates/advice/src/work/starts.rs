@@ -1,13 +1,11 @@
 //! Do programs start so often that their starts take much of the time? Advises to do the work of many executions in one
 //! call, if each execution is short, or if the start takes most of the time of each execution.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::critical_path::TimeKind;
 use tr_analyze::model::ProcessIx;
 use tr_analyze::programs::Group;
-use tr_analyze::schedule::MOST_CHANGES;
 use tr_analyze::what_if::Without;
 use tr_format::event::Reason;
 use tr_programs::program_name::ProgramName;
@@ -17,6 +15,7 @@ use tr_text::units;
 
 use crate::candidate::{AdviceKind, Candidate, Certainty};
 use crate::facts::BuildFacts;
+use crate::proposals::largest;
 use crate::quartiles::Quartiles;
 
 /// The least number of executions of a program for which advice is given to do their work in one call, and the longest
@@ -27,7 +26,8 @@ const SHORT_CALLS: (u64, u64) = (100, 20_000_000);
 /// CPU time in ns, which is then the time of the program's start. A guess: the start of a runtime takes 20 to 100 ms.
 const START_UP: (usize, u64) = (10, 120_000_000);
 /// Like [`START_UP`], for programs that need long to start ([`takes_long_to_start`]). A guess: javac needs 0.9 s for a
-/// file of a few lines, and the time for a large source file, or for many tests, differs from the times for other files.
+/// file of a few lines, and the time for a large source file, or for many tests, differs from the times for other
+/// files.
 const WARM_UP: (usize, u64) = (3, 3_000_000_000);
 
 pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
@@ -93,7 +93,8 @@ fn short(facts: &BuildFacts<'_>) -> Vec<Candidate> {
             ..Candidate::of(AdviceKind::Short)
         })
     };
-    by_owner.into_iter().filter_map(candidate).collect()
+    let all = largest(by_owner, |(_, groups)| facts.on_cpu(groups));
+    all.into_iter().filter_map(candidate).collect()
 }
 
 /// Whether a program takes several files in one call, and needs long to start: its runtime compiles itself, or it is a
@@ -117,18 +118,10 @@ fn start_ups(facts: &BuildFacts<'_>) -> Vec<Candidate> {
             }
         }
     }
-    let on_cpu = |group: &Group| {
-        facts
-            .execution(*group)
-            .map_or(0, |execution| execution.on_cpu)
-    };
-    // Proposed changes need memory, so their number is limited: a forged file may have thousands of scripts.
-    let mut all: Vec<((Group, &ProgramName), Vec<Group>)> = by_owner
+    let all = by_owner
         .into_iter()
-        .map(|(key, processes)| (key, processes.into_values().collect()))
-        .collect();
-    all.sort_by_key(|(_, groups)| Reverse(groups.iter().map(on_cpu).fold(0, u64::saturating_add)));
-    all.truncate(MOST_CHANGES);
+        .map(|(key, processes)| (key, processes.into_values().collect()));
+    let all = largest(all, |(_, groups): &(_, Vec<Group>)| facts.on_cpu(groups));
     let candidate = |((owner, program), groups): ((Group, &ProgramName), Vec<Group>)| {
         let takes_files = takes_long_to_start(program);
         let (least, longest) = if takes_files { WARM_UP } else { START_UP };
