@@ -21,8 +21,8 @@ const FILES: usize = 3;
 /// smallest compilation.
 const LEAST_COMPILATION: u64 = 10_000_000;
 
-/// The least number of packages of Go's standard library that a build compiles or checks if its cache is empty. A guess:
-/// even a program that only prints a line needs some thirty of these packages.
+/// The least number of packages of Go's standard library that a build compiles or checks if its cache lacks them. A
+/// guess: even a program that only prints a line needs some thirty of these packages.
 const LIBRARY: usize = 10;
 
 pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
@@ -32,7 +32,8 @@ pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
 }
 
 /// Advice on Go's cache, which `go` cannot do without: if it compiles or checks packages of its standard library, the
-/// cache was empty, because that library does not change. A build that does so twice begins from nothing on purpose.
+/// cache lacked them for these options, because that library does not change. A build that does so twice begins from
+/// nothing on purpose.
 fn go_cache(facts: &BuildFacts<'_>) -> Option<Candidate> {
     const TOOLS: [&str; 4] = ["compile", "asm", "cgo", "vet"];
     let of_go = |execution: &Execution| {
@@ -59,7 +60,7 @@ fn go_cache(facts: &BuildFacts<'_>) -> Option<Candidate> {
     let groups: Vec<Group> = tools.into_iter().map(|(group, _)| group).collect();
     Some(Candidate {
         finding: format!(
-            "go's cache is empty: it builds {} of its standard library, {} of CPU time with the build's own",
+            "go's cache lacks {} of its standard library, which take {} of CPU time with the build's own",
             units::plural(count as u64, "package", "packages"),
             units::time(time)
         )
