@@ -91,7 +91,7 @@ pub struct BuildVerdict {
     pub stolen: u64,
     /// The most time in nanoseconds that all advised changes save together.
     pub changes: u64,
-    /// Whether the advised changes save time even in the case that the build takes the affected time on purpose.
+    /// Which of the advised changes save nothing if the build takes the affected time on purpose.
     pub(super) condition: Condition,
     /// For a build for which no change is advised: the least time in nanoseconds that the machine's CPUs need for the
     /// build's work.
@@ -108,16 +108,16 @@ pub struct BuildVerdict {
     pub(super) cpus: u64,
 }
 
-/// Which of the advised changes save nothing in the case that the build takes the affected time on purpose.
+/// Which of the advised changes save nothing if the build takes the affected time on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Condition {
-    None,
+    OfNone,
     OfSome,
     OfAll,
 }
 
-/// The largest number of times that the gain of the changes which may save nothing ([`Condition::OfSome`]) fits into
-/// the gain of all changes. With a smaller gain, these changes are not worth a condition in the verdict.
+/// The verdict has no condition if the changes that may save nothing have less than this part, a tenth, of the gain of
+/// all changes. A guess: a reader does not miss a condition of so small a part.
 const CONDITIONAL_PART: u64 = 10;
 
 impl Condition {
@@ -132,7 +132,7 @@ impl Condition {
             }
         }
         if conditional == 0 || conditional.saturating_mul(CONDITIONAL_PART) < all {
-            Condition::None
+            Condition::OfNone
         } else if conditional == all {
             Condition::OfAll
         } else {
@@ -261,7 +261,7 @@ impl BuildVerdict {
     /// The condition under which the advised changes save something, as words that follow [`BuildVerdict::saved`].
     fn condition(&self) -> &'static str {
         match self.condition {
-            Condition::None => "",
+            Condition::OfNone => "",
             Condition::OfSome => ", some of it unless the time is meant",
             Condition::OfAll => ", unless that time is meant",
         }
@@ -399,11 +399,11 @@ mod tests {
     #[test]
     fn the_condition_names_how_many_changes_it_is_about() {
         for (changes, condition) in [
-            (&[][..], Condition::None),
-            (&[(5, false)], Condition::None),
+            (&[][..], Condition::OfNone),
+            (&[(5, false)], Condition::OfNone),
             (&[(5, true), (7, true)], Condition::OfAll),
             (&[(5, true), (7, false)], Condition::OfSome),
-            (&[(1, true), (99, false)], Condition::None),
+            (&[(1, true), (99, false)], Condition::OfNone),
         ] {
             let got = Condition::of(changes.iter().copied());
             assert_eq!(got, condition, "{changes:?}");
