@@ -27,8 +27,8 @@ pub struct Budget {
 
 /// The longest time that a command may run, unless the user gives `--max-time`.
 const TIME: Duration = Duration::from_secs(3600);
-/// The memory in bytes that a command always gets, and the time that it gets if `--max-time` is less than [`SHORT_TIME`],
-/// because a report about the smallest part of a recording needs as much.
+/// The memory in bytes that a command always gets, and the time that it gets if `--max-time` is less than
+/// [`SHORT_TIME`], because a report about the smallest part of a recording needs as much.
 const LEAST_BUDGET: (u64, Duration) = (128 << 20, Duration::from_secs(5));
 /// The shortest sensible value of `--max-time`. If the user gives less, `tr` reads as little of the recording as
 /// possible.

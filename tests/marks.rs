@@ -130,8 +130,8 @@ fn same(is: &[String], want: &[&str]) -> Result<(), Failed> {
 const MS: u64 = 1_000_000;
 
 /// Checks that a step slept for `ms` milliseconds. Other times of the step count as well: the sleep's timer may run,
-/// even to its end, while the task is still on a CPU, in a run queue or blocked by a disk. A kernel may hide a switch, so
-/// that the time is unknown.
+/// even to its end, while the task is still on a CPU, in a run queue or blocked by a disk. A kernel may hide a switch,
+/// so that the time is unknown.
 fn slept(steps: &[Value], name: &str, ms: u64) -> Result<(), Failed> {
     let step = steps.iter().find(|step| step["name"] == name);
     let step = step.ok_or_else(|| format!("no step {name}"))?;

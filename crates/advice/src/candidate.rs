@@ -170,8 +170,8 @@ pub(crate) struct Candidate {
     /// again and again until some work ended, and that work waited for a CPU. As far as this is proven
     /// (`Superfluous::proven`), the part does not count for the gain of the proposed change.
     pub(super) superfluous: Superfluous,
-    /// The time in nanoseconds by which the removed sleeps may be longer on free CPUs, beyond what the simulation shows.
-    /// The proposed change saves this time, too.
+    /// The time in nanoseconds by which the removed sleeps may be longer on free CPUs, beyond what the simulation
+    /// shows. The proposed change saves this time, too.
     pub(super) longer: u64,
     /// The jobs that the proposed change runs at once. The time that these jobs take remains in the simulation.
     pub(super) jobs: Vec<Jobs>,

@@ -26,8 +26,8 @@ pub(super) struct AdviceLines {
 
 impl AdviceLines {
     /// The lines of advice without the one about other tasks and a CPU quota. `alone` is the time in nanoseconds that
-    /// the build takes if no other tasks use its CPUs, as the verdict shows it, and `spare` the most time in nanoseconds
-    /// that changes save together if all work remains.
+    /// the build takes if no other tasks use its CPUs, as the verdict shows it, and `spare` the most time in
+    /// nanoseconds that changes save together if all work remains.
     pub fn of(
         facts: &BuildFacts<'_>,
         simulation: &Simulation,

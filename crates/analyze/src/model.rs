@@ -113,8 +113,8 @@ pub struct Network {
     pub lookups: Vec<Lookup>,
     /// The times in which each process had a TCP connection open or waited for the answer to a DNS query.
     pub online: Online,
-    /// The times in which a DNS query of each process was open: from the query to its answer, or for a set time if there
-    /// is no answer. The threads of the process may run in these times.
+    /// The times in which a DNS query of each process was open: from the query to its answer, or for a set time if
+    /// there is no answer. The threads of the process may run in these times.
     pub querying: Online,
 }
 

@@ -232,8 +232,8 @@ impl<'a> ProcessEnds<'a> {
         timed_out(process) || stop.is_some_and(|stop| stop.time_out != TimeOut::No)
     }
 
-    /// The limit by which the recorder ended a process, if a signal of the recorder can have ended it: the recorder ends
-    /// COMMAND and its descendants last of all, by SIGTERM and SIGKILL.
+    /// The limit by which the recorder ended a process, if a signal of the recorder can have ended it: the recorder
+    /// ends COMMAND and its descendants last of all, by SIGTERM and SIGKILL.
     fn ended_by_limit(&self, analysis: &Analysis, process: &Process) -> Option<EndedByLimit> {
         let ended = analysis.summary.as_ref()?.ended?;
         let signal = process.status.and_then(status::ended_by)?;

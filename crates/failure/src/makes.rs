@@ -13,10 +13,10 @@ use super::passes::{
 };
 use tr_insight::processes::label;
 
-/// Two limits that bound the work of searching a make's jobs. Whether make ignored the failure of a job is seen by later
-/// jobs that use a file which the failed job should have written: the command lines of at most `MOST_JOBS` later jobs
-/// are searched, and in each job those of at most `PROGRAMS` programs. The same limits bound the searches for other
-/// failures.
+/// Two limits that bound the work of searching a make's jobs. Whether make ignored the failure of a job is seen by
+/// later jobs that use a file which the failed job should have written: the command lines of at most `MOST_JOBS` later
+/// jobs are searched, and in each job those of at most `PROGRAMS` programs. The same limits bound the searches for
+/// other failures.
 const MOST_JOBS: usize = 256;
 const PROGRAMS: usize = 4;
 

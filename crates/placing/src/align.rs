@@ -39,8 +39,8 @@ const SOON_START: u64 = 150_000_000;
 
 /// Finds the process of each record in a tool's log among the children of the tool. `named` has for each record the
 /// children whose command lines contain the record's name. The record's process is the one of these children whose
-/// start and end are nearest to the record's times and differ from them by at most `LATEST_END`. If there is none, it is the
-/// only child that differs by at most `LATE_UNNAMED`.
+/// start and end are nearest to the record's times and differ from them by at most `LATEST_END`. If there is none, it
+/// is the only child that differs by at most `LATE_UNNAMED`.
 pub fn align(
     analysis: &Analysis,
     tool: ProcessIx,

@@ -154,8 +154,8 @@ impl ProgramName {
         compresses && level.unwrap_or(how.level) >= how.slow
     }
 
-    /// Divides the arguments of a compiler into those that decide what it makes, and those that only choose its warnings.
-    /// For other programs, all arguments are of the first kind.
+    /// Divides the arguments of a compiler into those that decide what it makes, and those that only choose its
+    /// warnings. For other programs, all arguments are of the first kind.
     pub fn without_lints<'a>(&self, args: &[&'a [u8]]) -> (Vec<&'a [u8]>, Vec<&'a [u8]>) {
         let lints = self.tool().map_or(&[][..], |tool| tool.lints);
         let (mut others, mut chosen) = (Vec::new(), Vec::new());

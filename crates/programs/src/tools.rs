@@ -240,8 +240,8 @@ pub struct KnownProgram {
     pub(crate) converges: bool,
     /// How the program compresses data, if it does.
     pub(crate) compression: Option<Compression>,
-    /// The beginnings of a compiler's options that only choose its warnings, so that they do not change what it makes. An
-    /// option that is only the beginning has its value in the next argument (`-D warnings`).
+    /// The beginnings of a compiler's options that only choose its warnings, so that they do not change what it makes.
+    /// An option that is only the beginning has its value in the next argument (`-D warnings`).
     pub(crate) lints: &'static [&'static str],
     /// Whether the program is a compiler driver for C, C++, Fortran, CUDA or a related language, so
     /// that its calls are entries of a `compile_commands.json`.

@@ -129,7 +129,8 @@ pub struct Notices {
     /// The function that is called once when the recording has begun, before COMMAND runs.
     pub on_begin: Notice,
     /// The function that is called once if, after COMMAND's end, the output (such as a pipe) has not accepted the rest
-    /// of the trace within the time [`LONG_WAIT`](crate::LONG_WAIT). From then on a signal to `tr` ends the wait for the output.
+    /// of the trace within the time [`LONG_WAIT`](crate::LONG_WAIT). From then on a signal to `tr` ends the wait for
+    /// the output.
     pub on_wait: fn(),
     /// The function that is called if the recorder panics in any thread. It gets the text of the panic, and whether
     /// COMMAND runs on or runs untraced.

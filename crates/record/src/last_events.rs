@@ -49,8 +49,8 @@ impl Written {
     }
 }
 
-/// A trace file that the recorder is about to complete: its last events, as far as they were not sent to the writer yet.
-/// The summary follows after them.
+/// A trace file that the recorder is about to complete: its last events, as far as they were not sent to the writer
+/// yet. The summary follows after them.
 pub(crate) struct LastEvents {
     output: Output,
     /// The batches of events that were not sent to the writer yet.

@@ -100,7 +100,8 @@ impl Parts {
         full && Instant::now() >= self.not_before && closed
     }
 
-    /// Continues the present part for at least [`SHORTEST_PART`] more, because the source of events cannot end the part now.
+    /// Continues the present part for at least [`SHORTEST_PART`] more, because the source of events cannot end the part
+    /// now.
     pub fn postpone(&mut self) {
         self.not_before = Instant::now() + SHORTEST_PART;
     }

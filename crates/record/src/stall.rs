@@ -22,7 +22,8 @@ pub struct Stall {
     /// Whether a signal to `tr` has come since COMMAND ended.
     signalled: bool,
     pause: Duration,
-    /// The function that is called once, when COMMAND has ended and the wait for the output has lasted for [`LONG_WAIT`].
+    /// The function that is called once, when COMMAND has ended and the wait for the output has lasted for
+    /// [`LONG_WAIT`].
     on_long: Option<fn()>,
 }
 

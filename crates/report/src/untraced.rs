@@ -1,5 +1,5 @@
-//! Reports on a recording that was not traced (`tr record --best-effort`), with the facts of [`tr_insight::recordings::untraced`].
-//! Everything else is unknown, and is `null` in JSON.
+//! Reports on a recording that was not traced (`tr record --best-effort`), with the facts of
+//! [`tr_insight::recordings::untraced`]. Everything else is unknown, and is `null` in JSON.
 
 use serde_json::{json, Value};
 use tr_analyze::model::Analysis;

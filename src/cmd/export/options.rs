@@ -70,9 +70,9 @@ pub struct Args {
     pub(super) output: Option<PathBuf>,
     #[command(flatten)]
     pub(super) force: Force,
-    /// Send otlp or otlp-metrics to this URL by curl, for at most 30 s; without a path, to its
-    /// /v1/traces or /v1/metrics [default without -o: OTEL_EXPORTER_OTLP_ENDPOINT]. Of OpenTelemetry's variables, PROTOCOL,
-    /// HEADERS, OTEL_RESOURCE_ATTRIBUTES and OTEL_SERVICE_NAME count, too
+    /// Send otlp or otlp-metrics to this URL by curl, for at most 30 s; without a path, to its /v1/traces or
+    /// /v1/metrics [default without -o: OTEL_EXPORTER_OTLP_ENDPOINT]. Of OpenTelemetry's variables, PROTOCOL, HEADERS,
+    /// OTEL_RESOURCE_ATTRIBUTES and OTEL_SERVICE_NAME count, too
     #[arg(long, value_name = "URL", conflicts_with = "output")]
     pub(super) endpoint: Option<String>,
     /// The ids of spans in otlp: those of a receiver of CI events (github, or once a pipeline

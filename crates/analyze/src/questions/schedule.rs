@@ -50,8 +50,8 @@ pub struct Schedule {
 
 impl Schedule {
     /// Prepares the simulation of the critical path's process and all of its descendants. Changes beyond the first
-    /// [`MOST_CHANGES`] are left out. The simulated run takes 24 bytes of memory for each piece of work and each wait, so in a
-    /// long run, neighboring pieces of a thread's time are joined.
+    /// [`MOST_CHANGES`] are left out. The simulated run takes 24 bytes of memory for each piece of work and each wait,
+    /// so in a long run, neighboring pieces of a thread's time are joined.
     ///
     /// # Errors
     ///

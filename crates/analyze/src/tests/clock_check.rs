@@ -75,8 +75,8 @@ fn a_child_runs_after_its_fork() {
     assert_eq!((found.cpus, found.by), ((A, B), 200));
 }
 
-/// By the recorded times, a task with the tid of X ran on CPU 1 before X was forked. The recording has no name of another
-/// task with this tid, so the task was X, and the clocks of the two CPUs disagree.
+/// By the recorded times, a task with the tid of X ran on CPU 1 before X was forked. The recording has no name of
+/// another task with this tid, so the task was X, and the clocks of the two CPUs disagree.
 ///
 /// cpu0 _______f____
 /// cpu1 __XX________

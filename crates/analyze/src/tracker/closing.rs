@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use tr_format::event::{Ktime, Tid};
 
-/// The longest time in nanoseconds from the moment at which a task closes a TCP connection to the softirq that tells the
-/// other end. A guess: measured were 7 to 40 µs.
+/// The longest time in nanoseconds from the moment at which a task closes a TCP connection to the softirq that tells
+/// the other end. A guess: measured were 7 to 40 µs.
 const LATEST_CLOSE: u64 = 200_000;
 
 /// The time at which each task last closed a TCP connection to a loopback address, and so to this machine. The packet

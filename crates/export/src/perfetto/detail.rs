@@ -26,8 +26,8 @@ const SLICE: u64 = 150;
 const PROCESS: u64 = 1_000;
 
 /// The level of detail for a Perfetto export: the length in ns below which pieces of time are merged. With this level
-/// the export takes at most about [`MOST_BYTES`] bytes. The level is 0 for a recording with few events, so that nothing is
-/// merged.
+/// the export takes at most about [`MOST_BYTES`] bytes. The level is 0 for a recording with few events, so that nothing
+/// is merged.
 pub fn of(analysis: &Analysis, events: u64) -> u64 {
     if whole(analysis, events) <= MOST_BYTES {
         return 0;

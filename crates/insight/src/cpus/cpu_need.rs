@@ -40,8 +40,8 @@ impl CpuNeed {
         }
     }
 
-    /// Gives the build other times: the build takes the time `alone`, in nanoseconds, on the available CPUs without other
-    /// tasks, by a forecast that differs from the simulation.
+    /// Gives the build other times: the build takes the time `alone`, in nanoseconds, on the available CPUs without
+    /// other tasks, by a forecast that differs from the simulation.
     pub fn for_time(self, alone: u64) -> CpuNeed {
         let more = self.on_enough.saturating_sub(self.on_available);
         CpuNeed {
@@ -51,8 +51,8 @@ impl CpuNeed {
         }
     }
 
-    /// Computes the CPUs that a build needs, with the simulated times of the build. `available` is the number of CPUs that the build could use; `alone` is
-    /// the result of simulating the build on these CPUs without other tasks.
+    /// Computes the CPUs that a build needs, with the simulated times of the build. `available` is the number of CPUs
+    /// that the build could use; `alone` is the result of simulating the build on these CPUs without other tasks.
     pub fn of(available: u64, alone: &Done, schedule: &Schedule) -> Option<CpuNeed> {
         let own = alone.wall;
         let mut need = CpuNeed {

@@ -10,8 +10,8 @@ use crate::views::view::View;
 /// The length in nanoseconds of a series' intervals, unless `--interval` is given: a value is printed for each second.
 const INTERVAL: u64 = 1_000_000_000;
 /// The largest number of values in a series. `VALUES` values take some 200 MB of JSON. A small forged file must not
-/// cause such an amount of output, so the limit is also `FEW_VALUES.0` values plus `FEW_VALUES.1` for each event of the recording.
-/// The interval is doubled until the values fit.
+/// cause such an amount of output, so the limit is also `FEW_VALUES.0` values plus `FEW_VALUES.1` for each event of the
+/// recording. The interval is doubled until the values fit.
 const VALUES: u64 = 1 << 20;
 const FEW_VALUES: (u64, u64) = (1 << 14, 64);
 

@@ -54,8 +54,8 @@ const SYSTEM_DIRECTORIES: [&str; 12] = [
     "/nix/", "/snap/",
 ];
 
-/// The least number of digits at the end of a word that make it a random name. Go's `os.MkdirTemp` adds up to ten digits
-/// (`go-build3159143680`); a date has eight.
+/// The least number of digits at the end of a word that make it a random name. Go's `os.MkdirTemp` adds up to ten
+/// digits (`go-build3159143680`); a date has eight.
 const RANDOM_NUMBER: usize = 9;
 
 /// Whether a word looks like a hash, a timestamp or a random name. Either it has at least eight characters, all of them

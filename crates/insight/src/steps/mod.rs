@@ -71,8 +71,8 @@ pub struct Step {
     pub doubt: Option<Doubt>,
     /// The raw `wait` status of the step's process, if the step ended together with the process.
     pub status: Option<u32>,
-    /// The result that a program gave for the step in its mark (an event that the program sent to the recorder), or that
-    /// another tool's file has.
+    /// The result that a program gave for the step in its mark (an event that the program sent to the recorder), or
+    /// that another tool's file has.
     pub result: Option<StepResult>,
     /// Whether the step's process is a worker of a test runner. A worker runs tests and is not a test itself.
     pub is_worker: bool,

@@ -16,8 +16,8 @@ const LEAST_SIMILARITY: usize = 30;
 
 impl Steps {
     /// The text by which the steps that a user means are found: `name` itself if it is a step's name or title, whole or
-    /// as it is printed. Otherwise, if `name` was shortened by `…`, the only printed name of a step that it fits. `None`
-    /// if no name fits, or several do.
+    /// as it is printed. Otherwise, if `name` was shortened by `…`, the only printed name of a step that it fits.
+    /// `None` if no name fits, or several do.
     pub fn whole_name<'a>(&'a self, name: &'a str) -> Option<&'a str> {
         if self.are_named(name).contains(&true) {
             return Some(name);

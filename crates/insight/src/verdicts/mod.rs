@@ -28,8 +28,8 @@ use tr_programs::steps::StepKind;
 use tr_text::phrase::Phrase;
 
 /// A verdict names a part of a step's wall time only if the part is at least two fifths of the wall time. A part that
-/// is not the step's own ([`StepVerdict::is_own`]) must also be at least `SHORTEST_PART` nanoseconds long. With these limits,
-/// `verdicts.py` found 160 of 165 planted faults, and reported a fault for 2 of 111 failures without one.
+/// is not the step's own ([`StepVerdict::is_own`]) must also be at least `SHORTEST_PART` nanoseconds long. With these
+/// limits, `verdicts.py` found 160 of 165 planted faults, and reported a fault for 2 of 111 failures without one.
 const OF_WALL: (u64, u64) = (2, 5);
 const SHORTEST_PART: u64 = 200_000_000;
 /// A failed test may have exceeded a time limit that the recording does not show. The test is assumed to have exceeded

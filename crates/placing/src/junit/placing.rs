@@ -186,8 +186,8 @@ impl Placer<'_> {
         self.guesses.push(guess);
     }
 
-    /// Gives a test that has no times of its own the whole time in which it can have run within its suite as its place, or
-    /// explains by a note why the test has no place.
+    /// Gives a test that has no times of its own the whole time in which it can have run within its suite as its place,
+    /// or explains by a note why the test has no place.
     fn test_without_times(&mut self, case: &Case, test: &TestFacts, suite: &SuiteFacts) {
         if self.add_anywhere(case, test.anywhere) {
             return;

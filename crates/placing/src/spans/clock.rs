@@ -177,7 +177,8 @@ fn by_pids(file: &Spans, lookup: &Lookup<'_>) -> Option<(i64, u64)> {
         });
     }
     let (low, high) = bounds?;
-    // The two clocks may differ by a little, so spans that agree with their processes may exclude each other by as much.
+    // The two clocks may differ by a little, so spans that agree with their processes may exclude each other by as
+    // much.
     let is_possible = high >= low.saturating_sub(CLOCKS);
     is_possible.then_some((low.midpoint(high), low.abs_diff(high).div_ceil(2)))
 }

@@ -155,9 +155,9 @@ impl<'a> Candidates<'a> {
     }
 
     /// For each of the given spans, the process that has the most of the span's words in its command line and lived
-    /// within the span's time (`LATEST_END` is tolerated); of several, the nearest. If a process fits several spans, only the
-    /// one that fits best gets this process. If two processes fit a span equally well, up to the error of the clocks,
-    /// and neither is an ancestor of the other, the span gets no process.
+    /// within the span's time (`LATEST_END` is tolerated); of several, the nearest. If a process fits several spans,
+    /// only the one that fits best gets this process. If two processes fit a span equally well, up to the error of the
+    /// clocks, and neither is an ancestor of the other, the span gets no process.
     pub fn nearest(
         &self,
         file: &Spans,

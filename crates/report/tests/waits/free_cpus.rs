@@ -83,9 +83,9 @@ fn a_thread_that_looks_after_another_one_sleeps_as_long_as_that_one_works() {
     assert!(text.contains("takes 615 ms"), "{text}");
 }
 
-/// A thread waits with a time-out of 400 ms until the other thread of its process has done some work, which needs two of
-/// these waits, because the other thread waits for a CPU for 450 ms. On free CPUs one wait is enough, but it takes its
-/// whole time.
+/// A thread waits with a time-out of 400 ms until the other thread of its process has done some work, which needs two
+/// of these waits, because the other thread waits for a CPU for 450 ms. On free CPUs one wait is enough, but it takes
+/// its whole time.
 #[test]
 fn a_time_out_beside_work_takes_its_whole_time_on_free_cpus() {
     let mut hand = command(2_500);

@@ -89,7 +89,8 @@ fn packs(first: &str, second: &str) -> String {
     advice(&analyzed(&hand))
 }
 
-/// A program that reads from a pipe repeats its work if the program that writes into the pipe has an equal command line.
+/// A program that reads from a pipe repeats its work if the program that writes into the pipe has an equal command
+/// line.
 #[test]
 fn a_pipe_with_the_same_source_is_repeated_work() {
     let text = packs("usr", "usr");

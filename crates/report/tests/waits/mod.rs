@@ -447,7 +447,8 @@ fn a_kernel_worker_leads_to_the_writer() {
     }
 }
 
-/// If the child already sleeps again when the worker of the kernel carries its output, the path still leads to the child.
+/// If the child already sleeps again when the worker of the kernel carries its output, the path still leads to the
+/// child.
 #[test]
 fn a_kernel_worker_leads_to_a_writer_that_waits_again() {
     const WORKER: u32 = 77;

@@ -299,8 +299,8 @@ impl<'a, 'b> TickSearch<'a, 'b> {
         }
     }
 
-    /// Takes a wait into account that a time-out ended and that does not belong to the thread's loop of waits. If it has
-    /// the reason and the time-out of the wait before it, the two begin a new loop.
+    /// Takes a wait into account that a time-out ended and that does not belong to the thread's loop of waits. If it
+    /// has the reason and the time-out of the wait before it, the two begin a new loop.
     fn see_aside(&mut self, sleep: &Stretch) {
         let mut aside = match self.aside.take() {
             Some(aside) if aside.repeats(sleep) && aside.between <= aside.waited => aside,

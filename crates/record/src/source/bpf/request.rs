@@ -335,8 +335,8 @@ mod tests {
             let bytes = request.as_mut_bytes();
             for _ in 0..8 {
                 seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                // The changed byte comes after `magic` and `memory`, because a request with another value there is refused
-                // at once, as one from another version of `tr`.
+                // The changed byte comes after `magic` and `memory`, because a request with another value there is
+                // refused at once, as one from another version of `tr`.
                 let at = 24 + (seed >> 33) as usize % 190;
                 bytes[at] = (seed >> 25) as u8;
             }
