@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tr_analyze::model::ProcessIx;
 use tr_analyze::programs::Group;
 use tr_analyze::what_if::Without;
 use tr_programs::program_name::ProgramName;
@@ -16,6 +17,10 @@ use crate::facts::{BuildFacts, Execution};
 use crate::proposals::largest;
 use crate::work::inputs::{Input, Inputs, LEAST_REPEAT, MOST_ANCESTORS};
 use tr_insight::processes::normal::{argument, Paths};
+
+/// The least number of equal executions in direct succession that count as a loop on purpose, for example until a result
+/// is stable, or for a benchmark. A guess: two equal executions may stand in two parts of a script.
+const LOOP_RUNS: usize = 3;
 
 /// A call of a program. Executions with equal calls may repeat work.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -55,7 +60,11 @@ struct Again {
 pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let inputs = Inputs::new(facts);
     let mut by_program: BTreeMap<ProgramName, Again> = BTreeMap::new();
-    for (call, equal) in equal_executions(facts, &inputs) {
+    for (call, mut equal) in equal_executions(facts, &inputs) {
+        if call.program.role() != Some(Role::Compiler) {
+            let in_a_loop = in_a_loop(facts, &equal);
+            equal.retain(|equal| !in_a_loop.contains(&equal.group));
+        }
         let again = by_program.entry(call.program).or_default();
         again.add(facts, &inputs, &equal);
     }
@@ -116,6 +125,45 @@ fn equal_executions(facts: &BuildFacts<'_>, inputs: &Inputs<'_, '_>) -> BTreeMap
         });
     }
     equal
+}
+
+/// Those of some equal executions, given in the order of their starts, that one process started in direct succession.
+/// The process does nothing else with the result of each of them than to decide whether it needs another one. A test
+/// runner is left out: each of its tests may make the same fixture.
+fn in_a_loop(facts: &BuildFacts<'_>, equal: &[Equal]) -> BTreeSet<Group> {
+    let analysis = facts.analysis;
+    // The process that started an execution, and the execution's place among the children of that process.
+    let place = |equal: &Equal| -> Option<(ProcessIx, usize)> {
+        let process = facts.execution(equal.group)?.process;
+        let (parent, start) = {
+            let process = analysis.process(process);
+            (process.parent?, process.start)
+        };
+        if facts.role(facts.owner(equal.group)?) == Some(Role::Tests) {
+            return None;
+        }
+        let children = &analysis.process(parent).children;
+        let first = children.partition_point(|child| analysis.process(*child).start < start);
+        let mut from_first = children.get(first..)?.iter();
+        let place = from_first.position(|child| *child == process)?;
+        Some((parent, first + place))
+    };
+    let places: Vec<Option<(ProcessIx, usize)>> = equal.iter().map(place).collect();
+    let follows = |first: &Option<(ProcessIx, usize)>, next: &Option<(ProcessIx, usize)>| {
+        first
+            .zip(*next)
+            .is_some_and(|(first, next)| (first.0, first.1 + 1) == next)
+    };
+    let mut looped = BTreeSet::new();
+    let mut from = 0;
+    for run in places.chunk_by(follows) {
+        let executions = equal.iter().skip(from).take(run.len());
+        if run.len() >= LOOP_RUNS {
+            looped.extend(executions.map(|equal| equal.group));
+        }
+        from += run.len();
+    }
+    looped
 }
 
 /// The input by which a program with an equal command line does equal work; unknown if it may do other work with the

@@ -1,6 +1,6 @@
 //! Tests the advice about sleeps, and about work that is repeated until a program gives another answer.
 
-use tr_format::event::Reason;
+use tr_format::event::{LifeKind, Reason};
 
 use super::super::kinds::hand::{Hand, DEAD, RUNNING, SLEEPS};
 use super::sleeps::{becomes, becomes_on, ends_for_command, naps, polls};
@@ -229,6 +229,39 @@ fn work_that_is_repeated_until_a_program_is_content_is_not_advised_about() {
     // repeated work.
     let text = advice(&analyzed(&passes(EXIT_1)));
     assert!(text.contains("typeset doc and 1 more repeat"), "{text}");
+}
+
+/// Three times, COMMAND starts a typesetter, which works for 149 ms. If `links`, it also starts a linker after each of
+/// these executions.
+fn rounds(links: bool) -> Hand {
+    let mut hand = command(1_000);
+    for round in 0..3 {
+        let at = 10 + 200 * round;
+        let pid = 11 + 2 * u32::try_from(round).unwrap();
+        starts(&mut hand, 10, at, pid, 1);
+        becomes_on(&mut hand, 1, pid, at + 1, "/w/typeset doc");
+        // Equal commands in one directory are not advised to run at once.
+        if let Some(LifeKind::Exec(exec)) = hand.life.last_mut().map(|life| &mut life.kind) {
+            exec.directory = b"/w".as_slice().into();
+        }
+        sleeps(&mut hand, (10, 0), at + 2, (Reason::Child, SLEEPS));
+        ends_for_command(&mut hand, pid, 1, at + 150);
+        if links {
+            starts(&mut hand, 10, at + 160, pid + 1, 3);
+            becomes_on(&mut hand, 3, pid + 1, at + 161, "/w/link doc");
+            ends(&mut hand, (pid + 1, 3), at + 165, 0);
+        }
+    }
+    ends(&mut hand, (10, 0), 620, 0);
+    hand
+}
+
+#[test]
+fn a_loop_of_one_program_is_no_repeated_work() {
+    let text = advice(&analyzed(&rounds(true)));
+    assert!(text.contains("typeset doc and 1 more repeat"), "{text}");
+    let text = advice(&analyzed(&rounds(false)));
+    assert!(!text.contains("repeat"), "{text}");
 }
 
 /// A test program of cargo runs three tests, one after the other: it starts a thread for each, which naps for 0.3 s,
