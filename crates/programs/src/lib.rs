@@ -17,6 +17,7 @@ pub mod rules;
 pub mod script_words;
 pub mod steps;
 pub mod table;
+pub mod time_names;
 pub mod tools;
 pub mod versions;
 pub mod words;

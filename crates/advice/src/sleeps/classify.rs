@@ -13,6 +13,7 @@ use tr_format::event::Ktime;
 use tr_programs::program_name::ProgramName;
 use tr_programs::rules;
 use tr_programs::steps::{StepKind, Tests};
+use tr_programs::time_names::tests_time;
 use tr_programs::tools::Role;
 
 use crate::candidate::{AdviceKind, Candidate, Certainty};
@@ -150,8 +151,9 @@ fn sleeper<'f>(facts: &'f BuildFacts<'_>, group: Group) -> Option<Sleeper<'f>> {
 }
 
 /// Whether the sleeps of one process may be what its tests test: a test of a time-out or of a rate has to take its
-/// time. The answer is no if the recording shows something else about the sleeps, or if nearly all of them have one
-/// length: those are sleeps of a fixture, which runs for each test, while tests of times have different times.
+/// time. The answer is no if the recording shows something else about the sleeps. It is also no if nearly all sleeps
+/// have one length, unless the test's name is about time: those are sleeps of a fixture, which runs for each test, while
+/// tests of times have different times.
 fn may_be_tested(facts: &BuildFacts<'_>, sleeper: Sleeper<'_>, slept: &[Nap]) -> bool {
     let is_test = |group: Group| {
         let step = rules::step(&facts.args(group));
@@ -159,7 +161,14 @@ fn may_be_tested(facts: &BuildFacts<'_>, sleeper: Sleeper<'_>, slept: &[Nap]) ->
     };
     let in_tests =
         matches!(sleeper, Sleeper::TestsOf(_)) || slept.first().is_some_and(|nap| is_test(nap.by));
-    in_tests && !repeats_one_length(slept) && !Pauses::of(facts, slept).have_reason()
+    let by = slept.first().and_then(|nap| facts.execution(nap.by));
+    let tests_time = by.is_some_and(|by| tests_time(by.program.name(), in_tests));
+    let pauses = || Pauses::of(facts, slept);
+    if tests_time {
+        !pauses().have_reason() || pauses().is_last()
+    } else {
+        in_tests && !repeats_one_length(slept) && !pauses().have_reason()
+    }
 }
 
 /// Whether at least [`LOOP_SLEEPS`] of the given sleeps, which take four fifths of their time, have about one length.
