@@ -354,21 +354,28 @@ pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         let groups: BTreeSet<Group> = reported.map(|fetch| fetch.group).collect();
         let (name, s) = facts.names(*groups.first()?, groups.iter().copied());
         let time = units::time(cap);
-        let (finding, action) = if unsure {
+        let (finding, action, certainty) = if unsure {
             let who: BTreeSet<Silent> = fetches.iter().filter_map(|fetch| fetch.silent).collect();
-            let (who, action) = silence(&who, &Remotes::new(facts.analysis, &waited));
+            let silence = Silence::of(facts.analysis, &who, &waited);
+            let certainty = if silence.may_be_meant {
+                Certainty::UnlessMeant
+            } else {
+                Certainty::Unsure
+            };
             (
-                Phrase::with([&name], |[name]| {
+                Phrase::with([&name, &silence.who], |[name, who]| {
                     format!("{name} wait{s} {time} without an answer from {who}")
                 }),
-                action,
+                silence.action,
+                certainty,
             )
         } else {
             (
                 Phrase::with([&name], |[name]| {
                     format!("{name} wait{s} {time} for the network")
                 }),
-                "keep in a cache what it fetches".into(),
+                "keep in a cache what it fetches",
+                Certainty::Sure,
             )
         };
         // Executions of the same program that are not on the critical path wait as well, so the change applies to all
@@ -378,13 +385,13 @@ pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
             .filter(|(_, execution)| execution.program == *program);
         Some(Candidate {
             finding,
-            action,
+            action: action.into(),
             without: Without::own(
                 |kind, _| kind == TimeKind::Network,
                 Some(facts.set(all.map(|(group, _)| group))),
             ),
             cap,
-            certainty: Certainty::unsure_if(unsure),
+            certainty,
             evidence: groups.into_iter().collect(),
             ..Candidate::of(AdviceKind::Network)
         })
@@ -398,18 +405,52 @@ pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     fetches.chain(asked_again(facts)).collect()
 }
 
-/// The words for the servers that did not answer, and the words for the change that is advised because of them.
-fn silence(who: &BTreeSet<Silent>, remotes: &Remotes) -> (String, String) {
-    let servers = who
-        .iter()
-        .all(|silent| matches!(silent, Silent::NameServer(_)));
-    let (who, why) = match who.first() {
-        Some(Silent::NameServer(server)) if who.len() == 1 => {
-            (format!("the name server {server}"), "it does not")
+/// The words about servers that did not answer.
+struct Silence {
+    who: Phrase,
+    action: &'static str,
+    /// Whether the servers may be silent on purpose: a recorded process is the server, as in a test of a time-out.
+    may_be_meant: bool,
+}
+
+impl Silence {
+    fn of(analysis: &Analysis, servers: &BTreeSet<Silent>, waited: &[Waited]) -> Silence {
+        const IT: &str = "find out why it does not answer";
+        let silence = |who: Phrase, action| Silence {
+            who,
+            action,
+            may_be_meant: false,
+        };
+        let are_name_servers = servers
+            .iter()
+            .all(|silent| matches!(silent, Silent::NameServer(_)));
+        match servers.first() {
+            Some(Silent::NameServer(server)) if servers.len() == 1 => {
+                silence(format!("the name server {server}").into(), IT)
+            }
+            Some(Silent::Host(host)) if servers.len() == 1 => {
+                let remotes = Remotes::new(analysis, waited);
+                let Some(process) = remotes.process(*host) else {
+                    return silence(remotes.text(*host).into(), IT);
+                };
+                let process = label::phrase(analysis.process(process));
+                let who = Phrase::with([&process], |[process]| {
+                    format!("{} ({process})", host.text())
+                });
+                Silence {
+                    who,
+                    action: "find out why it does not answer, unless its silence is meant",
+                    may_be_meant: true,
+                }
+            }
+            _ if are_name_servers => silence(
+                "name servers".into(),
+                "find out why those of resolv.conf do not answer",
+            ),
+            _ => silence(
+                "the network".into(),
+                "find out why the other ends do not answer",
+            ),
         }
-        Some(Silent::Host(host)) if who.len() == 1 => (remotes.text(*host), "it does not"),
-        _ if servers => ("name servers".into(), "those of resolv.conf do not"),
-        _ => ("the network".into(), "the other ends do not"),
-    };
-    (who, format!("find out why {why} answer"))
+    }
 }

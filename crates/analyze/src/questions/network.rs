@@ -11,13 +11,15 @@ use crate::collect::network::Connection;
 use crate::ids::ProcessIx;
 use crate::kinds::TimeKind;
 use crate::model::Analysis;
+use crate::timeline::Bucket;
 
 /// A wait of a thread for the network on the critical path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waited {
     pub process: ProcessIx,
-    /// The index of the connection that the thread waited for. It is known only if all connections that the process had
-    /// at that time lead to the same remote address and port; of several such connections, the last one is taken.
+    /// The index of the connection that the thread waited for. It is known in two cases: all connections that the
+    /// process had at that time lead to the same remote address and port, or those lead there that the process gave up
+    /// after the wait, without an answer. Of several such connections, the last one is taken.
     pub connection: Option<usize>,
     /// Whether the remote end of the connection that the thread waited for is in this machine or in the same
     /// container.
@@ -69,7 +71,7 @@ impl Ends {
         let process = analysis.thread(segment.thread).process;
         let candidates = self.0.get(&process).map_or(&[][..], Vec::as_slice);
         let open = during(analysis, candidates, segment);
-        let connection = one_end(&open);
+        let connection = one_end(&open).or_else(|| one_end(&given_up(analysis, &open, segment)));
         let local = !open.is_empty() && open.iter().all(|(_, connection)| is_local(connection));
         let by = segment
             .ended_by(analysis)
@@ -152,6 +154,32 @@ fn during<'a>(analysis: &'a Analysis, all: &[usize], segment: &Segment) -> Vec<N
     let open =
         there.filter(|(_, connection)| connection.closed.is_none_or(|at| at >= segment.from));
     open.collect()
+}
+
+/// Those of the given connections that the process itself began, on which it received nothing, and which it closed
+/// after the wait of a segment and before the thread waited again.
+fn given_up<'a>(
+    analysis: &Analysis,
+    open: &[Numbered<'a>],
+    segment: &Segment,
+) -> Vec<Numbered<'a>> {
+    let after = analysis.timeline.iter().flat_map(|timeline| {
+        let after = timeline.since(segment.thread, segment.to);
+        after.take(LOOK_BACK)
+    });
+    let mut waits = after.filter(|part| matches!(part.doing, Bucket::Wait(_)));
+    let next = waits.find(|part| part.from >= segment.to);
+    let until = next.map_or(analysis.end, |wait| wait.from);
+    let is_given_up = |connection: &Connection| {
+        let (Some(closed), Some((_, received))) = (connection.closed, connection.bytes) else {
+            return false;
+        };
+        !connection.accepted && received == 0 && (segment.to..=until).contains(&closed)
+    };
+    let given_up = open
+        .iter()
+        .filter(|(_, connection)| is_given_up(connection));
+    given_up.copied().collect()
 }
 
 /// The first of the given connections of a process, if all of them lead to the same address and port; otherwise `None`.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use tr_analyze::critical_path::CriticalPath;
-use tr_analyze::model::Analysis;
+use tr_analyze::model::{Analysis, ProcessIx};
 use tr_analyze::network::{self, Connection, Waited};
 use tr_format::event::Comm;
 use tr_format::network::{Address, Endpoint};
@@ -70,6 +70,9 @@ pub struct Remotes {
     /// recorded. The program is known because it ended waits for the remote end. `None` if several programs ended such
     /// waits.
     servers: HashMap<Host, Option<Comm>>,
+    /// For each remote end of TCP connections within this machine, the recorded process at that end. `None` if several
+    /// processes had that end one after the other.
+    processes: HashMap<Host, Option<ProcessIx>>,
 }
 
 impl Remotes {
@@ -89,6 +92,13 @@ impl Remotes {
                 *known = known.filter(|known| *known == server);
             }
         }
+        for connection in &analysis.network.connections {
+            if let Some(process) = peer_process(analysis, connection) {
+                let known = remotes.processes.entry(Host::of(connection));
+                let known = known.or_insert(Some(process));
+                *known = known.filter(|known| *known == process);
+            }
+        }
         remotes
     }
 
@@ -101,6 +111,11 @@ impl Remotes {
         server.map(|comm| who::comm(&comm))
     }
 
+    /// The recorded process at a remote end, if the end is in this machine and belonged to one process only.
+    pub fn process(&self, host: Host) -> Option<ProcessIx> {
+        self.processes.get(&host).copied().flatten()
+    }
+
     /// The address of a remote end in text, with the name of the host or the program there.
     pub fn text(&self, host: Host) -> String {
         match (self.server(host), self.name(host)) {
@@ -109,6 +124,11 @@ impl Remotes {
             (None, None) => host.text(),
         }
     }
+}
+
+fn peer_process(analysis: &Analysis, connection: &Connection) -> Option<ProcessIx> {
+    let peer = analysis.network.connections.get(connection.peer?)?;
+    Some(analysis.thread(peer.thread?).process)
 }
 
 /// Sums over some TCP connections.

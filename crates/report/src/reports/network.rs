@@ -1,7 +1,7 @@
 //! The report on TCP connections: by remote end, by process, and those that failed.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use serde_json::{json, Value};
@@ -364,24 +364,10 @@ impl Report for Network<'_> {
             return out;
         }
         self.failures(&mut out, style);
-        // For each address to which a connection within this machine leads, the recorded process that has this
-        // address; `None` if it is not always the same process.
         let analysis = self.view.analysis;
-        let mut peers: HashMap<Host, Option<ProcessIx>> = HashMap::new();
-        for connection in &self.chosen {
-            let peer = connection
-                .peer
-                .and_then(|at| analysis.network.connections.get(at));
-            if let Some(peer) = peer.and_then(|peer| process_of(analysis, peer)) {
-                let known = peers.entry(Host::of(connection)).or_insert(Some(peer));
-                *known = known.filter(|known| *known == peer);
-            }
-        }
-        let host = move |host: Host| match peers.get(&host) {
-            Some(Some(peer)) => {
-                format!("{} {}", host.text(), label::label(analysis.process(*peer)))
-            }
-            _ => self.remotes.text(host),
+        let host = move |host: Host| match self.remotes.process(host) {
+            Some(peer) => format!("{} {}", host.text(), label::label(analysis.process(peer))),
+            None => self.remotes.text(host),
         };
         self.rows_text(&mut out, &self.hosts(host), &self.hosts);
         self.rows_text(&mut out, &self.by_process(), &self.processes);
