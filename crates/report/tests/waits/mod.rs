@@ -11,7 +11,7 @@ use tr_format::event::{
     CgroupId, Comm, Ktime, LifeKind, Outsider, Reason, SchedKind, Switch, Tgid, Tid, Timeout,
 };
 use tr_format::meta::{Extra, Scope};
-use tr_format::network::{Address, Connect, Connected, ConnectionId, Endpoint};
+use tr_format::network::{Address, Closed, Connect, Connected, ConnectionId, Ending, Endpoint};
 use tr_report::reports::{Ask, ReportKind};
 
 use super::kinds::hand::{Hand, BLOCKED, DEAD, RUNNING, SLEEPS};
@@ -544,6 +544,43 @@ fn what_has_no_answer_is_not_to_be_kept_in_a_cache() {
         let text = advice(&analyzed(&hand));
         assert!(text.contains(words), "{wakers:?}: {text}");
         assert_eq!(text.contains(cache), words == cache, "{wakers:?}: {text}");
+    }
+}
+
+/// A proxy has connections to two servers, and its time-out ends a wait. The server whose connection the proxy then
+/// closes is the one that did not answer, unless it had sent something.
+#[test]
+fn a_connection_that_is_given_up_names_its_server() {
+    for (received, who) in [(0, "10.0.0.99:80"), (7, "the network")] {
+        let mut hand = command(1_100);
+        hand.meta.extras = Some(vec![Extra::Network as u8]);
+        connects(&mut hand, 50, 50, Address::V4([10, 0, 0, 9].into()));
+        let id = ConnectionId(2);
+        let connect = Connect {
+            id,
+            tid: Tid(10),
+            tgid: Tgid(10),
+            remote: Endpoint {
+                address: Address::V4([10, 0, 0, 99].into()),
+                port: 80,
+            },
+        };
+        hand.lives(0, 90 * MS, LifeKind::Connect(connect));
+        let timeout = Timeout::after(800_000_000).asked();
+        sleeps::polls_until(&mut hand, (10, 0), 100, timeout);
+        wakes(&mut hand, 0, 900, (10, 0));
+        let closed = Closed {
+            id,
+            by: Some((Tid(10), Tgid(10))),
+            ending: Ending::Closed,
+            sent: 90,
+            received,
+        };
+        hand.lives(0, 902 * MS, LifeKind::Closed(closed));
+        ends(&mut hand, (10, 0), 910, 0);
+        let text = advice(&analyzed(&hand));
+        let line = format!("≤ 800 ms old waits 800 ms without an answer from {who}: ");
+        assert!(text.contains(&line), "{received}: {text}");
     }
 }
 
