@@ -49,7 +49,7 @@ SERIAL = ("jobs", "serial", "pool", "lock")
 # The sets of plants, in the order in which they were made.
 SETS = ["waits"] + [
     f"waits_{name}"
-    for name in "blind later fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth twentyfirst twentysecond twentyfourth twentysixth".split()
+    for name in "blind later fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth twentyfirst twentysecond twentyfourth twentysixth twentyseventh".split()
 ]
 PLANTS = [plant for name in SETS for plant in importlib.import_module(name).PLANTS]
 HEADER = [

@@ -49,12 +49,15 @@ impl Affinity {
         if cpus == 0 || cpus >= facts.cpus || beside.saturating_mul(STRAY_PART) > all {
             return None;
         }
-        let limited = schedule.on(cpus).max(own);
+        // The simulation may lack the wait of a program that polls its children. Without that wait, the children's work
+        // would seem not to count, but the CPUs have to do it.
+        let with_all_work = |own: u64, cpus: u64| own.max(below / cpus.max(1)).min(facts.wall);
+        let limited = with_all_work(schedule.on(cpus).max(own), cpus);
         Some(Affinity {
             group,
             cpus,
             own: limited,
-            gain: limited.saturating_sub(own),
+            gain: limited.saturating_sub(with_all_work(own, facts.cpus)),
         })
     }
 
