@@ -433,6 +433,23 @@ fn the_ticks_of_a_server_after_a_single_sleep_delay_nothing() {
     assert!(text.contains("≤ 570 ms tool runs alone"), "{text}");
 }
 
+/// COMMAND is an event loop that waits for its child. Meanwhile, a timer of its own ends a wait, for example that of a
+/// runtime that collects its garbage when it is idle. If the child ends sooner, COMMAND does not wait for that timer.
+#[test]
+fn a_timer_of_an_event_loop_delays_no_wait_for_a_child() {
+    let mut hand = command(1_300);
+    starts(&mut hand, 10, 2, 11, 1);
+    becomes_on(&mut hand, 1, 11, 3, "/w/tool");
+    polls(&mut hand, (10, 0), 4, 800);
+    wakes(&mut hand, 0, 804, (10, 0));
+    polls_until(&mut hand, (10, 0), 806, Timeout::NONE);
+    ends_for_command(&mut hand, 11, 1, 1_004);
+    ends(&mut hand, (10, 0), 1_006, 0);
+    hand.meta.cpus.truncate(2);
+    let text = advice(&analyzed(&hand));
+    assert!(text.contains("≤ 499 ms tool runs alone"), "{text}");
+}
+
 /// An event loop answers each request after a timer of 0.25 s, and then waits for the next request. The timers count as
 /// sleeps before the answers.
 #[test]

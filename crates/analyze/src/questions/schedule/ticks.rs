@@ -174,9 +174,9 @@ impl WaitLoop {
 
     /// Whether a wait belongs to the loop in which the thread waits again and again with a time-out. At the end of a
     /// process, the runtime of its language may also wait for the other threads. Such a wait has no time-out and does
-    /// not belong to the loop.
+    /// not belong to the loop. But an event loop (poll and the like) waits without a time-out when it has no timer left.
     fn has(&self, wait: &Stretch) -> bool {
-        self.reason == wait.reason && wait.timeout != Timeout::NONE
+        self.reason == wait.reason && (wait.timeout != Timeout::NONE || wait.reason == Reason::Poll)
     }
 
     /// Whether a wait has the same reason and time-out as the last wait in the thread's loop of waits. Such a wait is
