@@ -2,6 +2,7 @@
 //! first screen of `tr analyze`.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // in a test
 
+use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -176,10 +177,7 @@ fn gains_are_limits() {
         let most = json["advice"]["verdict"]["alone_at_most_ns"].as_u64();
         let most = most.map_or(wall, |most| most.max(wall));
         assert!(
-            gains.is_sorted_by(|(first_kind, first), (kind, next)| {
-                let (first_alone, alone) = (*first_kind == "alone", *kind == "alone");
-                first_alone < alone || first_alone == alone && first.0 + first.1 >= next.0 + next.1
-            }),
+            gains.is_sorted_by_key(|(kind, gain)| (*kind == "alone", Reverse(gain.0 + gain.1))),
             "{}: {gains:?}",
             build.name
         );

@@ -1,9 +1,11 @@
 //! Defines the kinds of advice, and the changes of a build that the rules of advice propose (the candidates for a line
 //! of advice).
 
+use std::cmp::Reverse;
+
 use tr_analyze::model::ProcessIx;
 use tr_analyze::programs::Group;
-use tr_analyze::schedule::{Change, Jobs};
+use tr_analyze::schedule::{Change, Jobs, MOST_CHANGES};
 use tr_analyze::what_if::Without;
 use tr_format::event::Ktime;
 use tr_text::named;
@@ -328,5 +330,32 @@ impl Gain {
     /// nanoseconds. A change without a known least gain ranks lower than a change with one and an equal largest gain.
     pub(super) fn twice_the_middle(self) -> u64 {
         self.at_least.saturating_add(self.at_most)
+    }
+}
+
+/// The items with the largest keys, in descending order, but no more than a simulation can compare. A proposed change
+/// needs memory for each execution of a program, so a rule limits their number before it makes them: a forged file may
+/// have thousands of programs for which it would propose one.
+pub(crate) fn largest<T, K: Ord>(
+    items: impl IntoIterator<Item = T>,
+    key: impl FnMut(&T) -> K,
+) -> Vec<T> {
+    let mut all: Vec<T> = items.into_iter().collect();
+    let mut key = key;
+    all.sort_by_cached_key(|item| Reverse(key(item)));
+    all.truncate(MOST_CHANGES);
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_proposes_no_more_changes_than_a_simulation_compares() {
+        assert_eq!(largest([3, 9, 4], |item| *item), [9, 4, 3]);
+        let all = largest(0..MOST_CHANGES * 3, |item| *item);
+        assert_eq!(all.len(), MOST_CHANGES);
+        assert_eq!(all.first(), Some(&(MOST_CHANGES * 3 - 1)));
     }
 }

@@ -15,9 +15,8 @@ use tr_format::event::{Ktime, Reason};
 use tr_format::network::Address;
 use tr_programs::program_name::ProgramName;
 
-use crate::candidate::{AdviceKind, Candidate, Certainty};
+use crate::candidate::{largest, AdviceKind, Candidate, Certainty};
 use crate::facts::{add, BuildFacts};
-use crate::proposals::largest;
 use tr_insight::processes::label;
 use tr_insight::resources::network::{Host, Remotes};
 use tr_text::phrase::Phrase;

@@ -12,9 +12,8 @@ use tr_analyze::timeline::{Actor, Bucket, Stretch};
 use tr_analyze::what_if::Without;
 use tr_format::event::{Ktime, Reason};
 
-use crate::candidate::{AdviceKind, Candidate, Certainty};
+use crate::candidate::{largest, AdviceKind, Candidate, Certainty};
 use crate::facts::{BuildFacts, Execution};
-use crate::proposals::largest;
 use crate::sleeps::nap::LOOP_SLEEPS;
 use tr_insight::processes::timeout::{ran, timed_out};
 use tr_insight::processes::{exit, label};

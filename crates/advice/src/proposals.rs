@@ -43,30 +43,3 @@ impl<'f> Proposals<'f> {
         }
     }
 }
-
-/// The items with the largest keys, in descending order, but no more than a simulation can compare. A proposed change
-/// needs memory for each execution of a program, so a rule limits their number before it makes them: a forged file may
-/// have thousands of programs for which it would propose one.
-pub(crate) fn largest<T, K: Ord>(
-    items: impl IntoIterator<Item = T>,
-    key: impl FnMut(&T) -> K,
-) -> Vec<T> {
-    let mut all: Vec<T> = items.into_iter().collect();
-    let mut key = key;
-    all.sort_by_cached_key(|item| Reverse(key(item)));
-    all.truncate(MOST_CHANGES);
-    all
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_rule_proposes_no_more_changes_than_a_simulation_compares() {
-        assert_eq!(largest([3, 9, 4], |item| *item), [9, 4, 3]);
-        let all = largest(0..MOST_CHANGES * 3, |item| *item);
-        assert_eq!(all.len(), MOST_CHANGES);
-        assert_eq!(all.first(), Some(&(MOST_CHANGES * 3 - 1)));
-    }
-}

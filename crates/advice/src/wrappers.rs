@@ -9,9 +9,8 @@ use tr_analyze::what_if::Without;
 use tr_programs::command_line;
 use tr_programs::program_name::ProgramName;
 
-use crate::candidate::{AdviceKind, Candidate};
+use crate::candidate::{largest, AdviceKind, Candidate};
 use crate::facts::BuildFacts;
-use crate::proposals::largest;
 use tr_text::units;
 
 pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {

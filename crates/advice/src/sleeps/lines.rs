@@ -6,9 +6,8 @@ use tr_analyze::critical_path::TimeKind;
 use tr_analyze::programs::Group;
 use tr_analyze::what_if::Without;
 
-use crate::candidate::{AdviceKind, Candidate, Certainty};
+use crate::candidate::{largest, AdviceKind, Candidate, Certainty};
 use crate::facts::BuildFacts;
-use crate::proposals::largest;
 use crate::sleeps::awaited::{asked_work, starting};
 use crate::sleeps::beside::with_sleeps_beside;
 use crate::sleeps::classify::{Naps, Sleeper};

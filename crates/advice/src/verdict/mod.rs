@@ -111,9 +111,9 @@ pub struct BuildVerdict {
 /// Which of the advised changes save nothing if the build takes the affected time on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Condition {
-    OfNone,
-    OfSome,
-    OfAll,
+    NoChange,
+    SomeChanges,
+    AllChanges,
 }
 
 /// The verdict has no condition if the changes that may save nothing have less than this part, a tenth, of the gain of
@@ -132,11 +132,11 @@ impl Condition {
             }
         }
         if conditional == 0 || conditional.saturating_mul(CONDITIONAL_PART) < all {
-            Condition::OfNone
+            Condition::NoChange
         } else if conditional == all {
-            Condition::OfAll
+            Condition::AllChanges
         } else {
-            Condition::OfSome
+            Condition::SomeChanges
         }
     }
 }
@@ -261,9 +261,9 @@ impl BuildVerdict {
     /// The condition under which the advised changes save something, as words that follow [`BuildVerdict::saved`].
     fn condition(&self) -> &'static str {
         match self.condition {
-            Condition::OfNone => "",
-            Condition::OfSome => ", some of it unless the time is meant",
-            Condition::OfAll => ", unless that time is meant",
+            Condition::NoChange => "",
+            Condition::SomeChanges => ", some of it unless the time is meant",
+            Condition::AllChanges => ", unless that time is meant",
         }
     }
 
@@ -399,11 +399,11 @@ mod tests {
     #[test]
     fn the_condition_names_how_many_changes_it_is_about() {
         for (changes, condition) in [
-            (&[][..], Condition::OfNone),
-            (&[(5, false)], Condition::OfNone),
-            (&[(5, true), (7, true)], Condition::OfAll),
-            (&[(5, true), (7, false)], Condition::OfSome),
-            (&[(1, true), (99, false)], Condition::OfNone),
+            (&[][..], Condition::NoChange),
+            (&[(5, false)], Condition::NoChange),
+            (&[(5, true), (7, true)], Condition::AllChanges),
+            (&[(5, true), (7, false)], Condition::SomeChanges),
+            (&[(1, true), (99, false)], Condition::NoChange),
         ] {
             let got = Condition::of(changes.iter().copied());
             assert_eq!(got, condition, "{changes:?}");

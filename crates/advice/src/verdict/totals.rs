@@ -63,7 +63,7 @@ pub(crate) fn verdict(analysis: &Analysis, path: &CriticalPath) -> Option<BuildV
             .filter(|ns| ns.saturating_mul(AdviceKind::Stolen.least()) >= wall)
             .unwrap_or(0),
         changes: 0,
-        condition: Condition::OfNone,
+        condition: Condition::NoChange,
         bound: None,
         mostly: None,
         waits: 0,

@@ -10,9 +10,8 @@ use tr_programs::tools::Role;
 use tr_text::phrase::Phrase;
 use tr_text::units;
 
-use crate::candidate::{AdviceKind, AffectedWork, Candidate};
+use crate::candidate::{largest, AdviceKind, AffectedWork, Candidate};
 use crate::facts::{on_cpu, BuildFacts, Execution};
-use crate::proposals::largest;
 use crate::work::last::{starts_last, starts_last_of_pool, LateStart};
 
 /// The divisor of the critical path's time without waits for a CPU: a single task gets advice if it runs alone for a

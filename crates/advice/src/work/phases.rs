@@ -14,9 +14,8 @@ use tr_programs::tools::Role;
 use tr_text::phrase::Phrase;
 use tr_text::units;
 
-use crate::candidate::{AdviceKind, Candidate, Certainty};
+use crate::candidate::{largest, AdviceKind, Candidate, Certainty};
 use crate::facts::{add, on_cpu, BuildFacts, Execution};
-use crate::proposals::largest;
 
 /// The least number of bytes that count as a download of packages. A guess: an index or an answer with an error is
 /// smaller.

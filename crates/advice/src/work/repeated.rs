@@ -11,10 +11,9 @@ use tr_programs::tools::Role;
 use tr_text::phrase::Phrase;
 use tr_text::units;
 
-use crate::candidate::{AdviceKind, Candidate, Certainty};
+use crate::candidate::{largest, AdviceKind, Candidate, Certainty};
 use crate::directories::{Directories, Directory};
 use crate::facts::{BuildFacts, Execution};
-use crate::proposals::largest;
 use crate::work::inputs::{Input, Inputs, LEAST_REPEAT, MOST_ANCESTORS};
 use tr_insight::processes::normal::{argument, Paths};
 
@@ -127,7 +126,7 @@ fn equal_executions(facts: &BuildFacts<'_>, inputs: &Inputs<'_, '_>) -> BTreeMap
     equal
 }
 
-/// Those of some equal executions, given in the order of their starts, that one process started in direct succession.
+/// The executions, among equal ones in the order of their starts, that one process started in direct succession.
 /// The process does nothing else with the result of each of them than to decide whether it needs another one. A test
 /// runner is left out: each of its tests may make the same fixture.
 fn in_a_loop(facts: &BuildFacts<'_>, equal: &[Equal]) -> BTreeSet<Group> {

@@ -8,9 +8,8 @@ use tr_analyze::what_if::Without;
 use tr_text::phrase::Phrase;
 use tr_text::units;
 
-use crate::candidate::{AdviceKind, Candidate, Certainty};
+use crate::candidate::{largest, AdviceKind, Candidate, Certainty};
 use crate::facts::{on_cpu, BuildFacts};
-use crate::proposals::largest;
 use crate::quartiles::Quartiles;
 use crate::work::inputs::LEAST_REPEAT;
 

@@ -11,9 +11,8 @@ use tr_programs::tools::Role;
 use tr_text::phrase::Phrase;
 use tr_text::units;
 
-use crate::candidate::{AdviceKind, Candidate, Certainty};
+use crate::candidate::{largest, AdviceKind, Candidate, Certainty};
 use crate::facts::{BuildFacts, Execution};
-use crate::proposals::largest;
 use crate::sleeps::nap::is_equal;
 
 /// The least number of executions of a program with the same input, and the least CPU time of each in ns. A guess: two

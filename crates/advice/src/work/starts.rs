@@ -13,9 +13,8 @@ use tr_programs::tools::Role;
 use tr_text::phrase::Phrase;
 use tr_text::units;
 
-use crate::candidate::{AdviceKind, Candidate, Certainty};
+use crate::candidate::{largest, AdviceKind, Candidate, Certainty};
 use crate::facts::BuildFacts;
-use crate::proposals::largest;
 use crate::quartiles::Quartiles;
 
 /// The least number of executions of a program for which advice is given to do their work in one call, and the longest

@@ -156,8 +156,8 @@ fn during<'a>(analysis: &'a Analysis, all: &[usize], segment: &Segment) -> Vec<N
     open.collect()
 }
 
-/// Those of the given connections that the process itself began, on which it received nothing, and which it closed
-/// after the wait of a segment and before the thread waited again.
+/// The given connections that the process itself began, on which it received nothing, and which it closed after the
+/// wait of a segment and before the thread waited again.
 fn given_up<'a>(
     analysis: &Analysis,
     open: &[Numbered<'a>],
