@@ -9,6 +9,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+mod common;
+
 const RECORDING: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/traces/demo.bin");
 
 /// The command `tr open`, as on a machine without a display.
@@ -122,12 +124,8 @@ fn a_browser_gets_a_private_file() {
         directory.path().join("browser"),
         directory.path().join("opened"),
     );
-    std::fs::write(
-        &browser,
-        format!("#!/bin/sh\nprintf %s \"$2\" > {}\n", opened.display()),
-    )
-    .unwrap();
-    std::fs::set_permissions(&browser, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let text = format!("#!/bin/sh\nprintf %s \"$2\" > {}\n", opened.display());
+    common::write_program(&browser, text).unwrap();
     // The first browser of the list does not exist, so the second one is started.
     let list = format!("/nowhere/browser:{} -new %s", browser.display());
     let out = tr_open()

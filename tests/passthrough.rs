@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod common;
 #[path = "common/usages.rs"]
 mod usages;
 
@@ -15,11 +16,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use common::{ABSENT, TR};
 use usages::USAGES;
 
-const TR: &str = env!("CARGO_BIN_EXE_tr");
-/// A path below the target directory at which no file exists.
-const ABSENT: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/absent");
 const SYSTEM: &str = "/usr/bin:/bin";
 
 /// A directory with a symbolic link named `tr` to our binary.
@@ -45,8 +44,7 @@ impl Ours {
 fn script(dir: &Path, text: &str) -> PathBuf {
     fs::create_dir_all(dir).unwrap();
     let file = dir.join("tr");
-    fs::write(&file, text).unwrap();
-    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+    common::write_program(&file, text).unwrap();
     file
 }
 

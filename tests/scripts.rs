@@ -11,11 +11,12 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{kill, killpg, Signal};
 use nix::unistd::Pid;
 
+mod common;
+
 /// Writes an executable shell script, which stands in for a program.
 fn stub(dir: &Path, name: &str, text: &str) {
     let file = dir.join(name);
-    fs::write(&file, format!("#!/bin/bash\n{text}\n")).unwrap();
-    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+    common::write_program(file, format!("#!/bin/bash\n{text}\n")).unwrap();
 }
 
 /// A command for one of the repository's scripts. Stubs are found in `dir` first, and write their arguments into the

@@ -12,7 +12,7 @@ use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
 use serde_json::{json, Value};
 
-use crate::common::{analyze, ensure, int, lacks, list, trial, why_not, Failure, TR};
+use crate::common::{analyze, copy_program, ensure, int, lacks, list, trial, why_not, Failure, TR};
 use crate::runner::{lacks_node, no_other_user, program, root, said, Job};
 
 pub fn trials() -> Vec<Trial> {
@@ -116,7 +116,7 @@ fn whole_job() -> Result<(), Failed> {
 fn whole_job_by_sudo() -> Result<(), Failed> {
     let job = Job::new();
     let tr = job.place("tr");
-    fs::copy(TR, &tr)?;
+    copy_program(TR, &tr)?;
     let job = job.input("path", &tr.to_string_lossy());
     let worker = worker(&job)?;
     job.belongs_to_nobody()?;

@@ -1,7 +1,6 @@
 //! Tests the kit of Buildkite, and the hook that records every job of a machine.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
@@ -9,7 +8,7 @@ use std::time::{Duration, Instant};
 use libtest_mimic::{Failed, Trial};
 use tempfile::TempDir;
 
-use crate::common::{lacks, trial, why_not, ABSENT, TR};
+use crate::common::{lacks, trial, why_not, write_program, ABSENT, TR};
 use crate::runner::{root, said};
 
 pub fn trials() -> Vec<Trial> {
@@ -49,8 +48,7 @@ fn buildkite() -> Result<(), Failed> {
     let dir = tempfile::tempdir()?;
     let place = |name: &str| dir.path().join(name);
     let agent = "#!/bin/sh\necho \"$@\" >>\"$AGENT\"\n[ \"$1\" != annotate ] || cat >>\"$AGENT\"\n";
-    fs::write(place("buildkite-agent"), agent)?;
-    fs::set_permissions(place("buildkite-agent"), fs::Permissions::from_mode(0o755))?;
+    write_program(place("buildkite-agent"), agent)?;
     std::os::unix::fs::symlink(TR, place("tr-trace"))?;
     // The command is a file of the repository without the right to be executed, which Buildkite's agent makes
     // executable.
@@ -221,14 +219,11 @@ fn runner_hook() -> Result<(), Failed> {
     let place = dir.path().join("recordings").display().to_string();
     // GitHub's runner starts the hook before the steps of the job.
     let worker = dir.path().join("Runner.Worker");
-    fs::write(
-        &worker,
-        format!(
-            "#!/bin/bash\nbash -e {} || exit 99\nbash -c 'sleep 0.41'\nexit 4\n",
-            hook()
-        ),
-    )?;
-    fs::set_permissions(&worker, fs::Permissions::from_mode(0o755))?;
+    let text = format!(
+        "#!/bin/bash\nbash -e {} || exit 99\nbash -c 'sleep 0.41'\nexit 4\n",
+        hook()
+    );
+    write_program(&worker, text)?;
     let mut job = Command::new(&worker);
     job.env("TR_PROGRAM", TR)
         .env("TR_RECORDINGS", &place)

@@ -10,7 +10,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 pub use crate::common::said;
-use crate::common::{analyze, ensure, lacks, list, no_mount_namespace, Failure, TR};
+use crate::common::{analyze, ensure, lacks, list, no_mount_namespace, write_program, Failure, TR};
 use crate::forge::Forge;
 
 /// The payload (second part) of the token is `{"scp":"Actions.Results:run-id:job-id"}` in base64.
@@ -194,8 +194,7 @@ impl Job {
     /// Writes an executable file into the job's directory.
     pub fn executable(&self, name: &str, text: &str) -> PathBuf {
         let file = self.place(name);
-        fs::write(&file, text).unwrap();
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+        write_program(&file, text).unwrap();
         file
     }
 }

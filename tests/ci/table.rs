@@ -16,7 +16,7 @@ use libtest_mimic::Trial;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::common::{ensure, lacks, trial, why_not, Failure, TR};
+use crate::common::{copy_program, ensure, lacks, trial, why_not, write_program, Failure, TR};
 use crate::documents::recipe;
 use crate::gitlab::block;
 use crate::runner::{lacks_node, no_other_user, program_in, root, said, Job};
@@ -174,7 +174,7 @@ impl Programs {
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755))?;
         let place = |name: &str| directory.path().join(name);
         if fs::hard_link(TR, place("tr-trace")).is_err() {
-            fs::copy(TR, place("tr-trace"))?;
+            copy_program(TR, place("tr-trace"))?;
         }
         let mut shell = fs::read(Path::new("/bin/sh").canonicalize()?)?;
         let interpreter = shell.windows(4).position(|window| window == b"/ld-");
@@ -185,12 +185,12 @@ impl Programs {
         write("plain", &shell, 0o644)?;
         // Byte 18 is the machine type in the ELF header: a wrong one makes a program of another architecture.
         shell[18] ^= 0x5a;
-        write("foreign", &shell, 0o755)?;
+        write_program(place("foreign"), &shell)?;
         shell[18] ^= 0x5a;
         if let Some(at) = interpreter {
             shell[at + 1] = b'x';
         }
-        write("unlinked", &shell, 0o755)?;
+        write_program(place("unlinked"), &shell)?;
         Ok(Programs(directory))
     }
 

@@ -8,7 +8,7 @@ pub mod schema;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::mpsc::{channel, RecvTimeoutError};
 
 use libtest_mimic::{Failed, Trial};
@@ -107,6 +107,27 @@ pub fn said(out: &Output) -> String {
 /// Whether `make test-long` runs the tests, with all rounds and cases. `make test` runs one case of each kind.
 pub fn long() -> bool {
     std::env::var_os("TR_LONG").is_some()
+}
+
+/// Copies a program by another process (cp). If this process itself wrote the copy, a child that another test starts
+/// meanwhile would inherit the descriptor for writing, and the copy could not be executed (ETXTBSY).
+pub fn copy_program(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<(), Failure> {
+    let mut cp = Command::new("cp");
+    let done = cp.arg(from.as_ref()).arg(to.as_ref()).status()?;
+    ensure(done.success(), || format!("{cp:?}"))
+}
+
+/// Writes an executable file by another process (install), for the same reason as in [`copy_program`].
+pub fn write_program(to: impl AsRef<Path>, text: impl AsRef<[u8]>) -> Result<(), Failure> {
+    let mut install = Command::new("install");
+    install.args(["-m", "755", "/dev/stdin"]).arg(to.as_ref());
+    let mut child = install.stdin(Stdio::piped()).spawn()?;
+    child
+        .stdin
+        .take()
+        .ok_or("no pipe")?
+        .write_all(text.as_ref())?;
+    ensure(child.wait()?.success(), || format!("{install:?}"))
 }
 
 /// Compiles a C program of fixtures/programs, or one at an absolute path.

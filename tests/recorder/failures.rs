@@ -1,11 +1,11 @@
 //! Tests what a user reads first: the failure that caused the others, and the critical path of a recording whose
 //! command did not end.
 
-use std::os::unix::fs::PermissionsExt;
-
 use libtest_mimic::Failed;
 
-use crate::support::{ensure, int, list, record, recording, scratch, text, tr, Test};
+use crate::support::{
+    ensure, int, list, record, recording, scratch, text, tr, write_program, Test,
+};
 
 pub const TESTS: &[Test] = &[
     ("the_chain_of_failures_comes_first", chain),
@@ -49,16 +49,10 @@ fn to_fail() -> Result<(), Failed> {
     let place = scratch("to-fail");
     std::fs::create_dir_all(&place)?;
     for (passes, told) in [("exit 0", false), ("exit 8", true)] {
-        let runner = place.join("ctest");
-        std::fs::write(
-            &runner,
-            format!("#!/bin/sh\n./unit-of-it\n./other\n{passes}\n"),
-        )?;
-        std::fs::write(place.join("unit-of-it"), "#!/bin/sh\nsleep 0.01; exit 3\n")?;
-        std::fs::write(place.join("other"), "#!/bin/sh\nsleep 0.01\n")?;
-        for name in ["ctest", "unit-of-it", "other"] {
-            std::fs::set_permissions(place.join(name), std::fs::Permissions::from_mode(0o755))?;
-        }
+        let runner = format!("#!/bin/sh\n./unit-of-it\n./other\n{passes}\n");
+        write_program(place.join("ctest"), runner)?;
+        write_program(place.join("unit-of-it"), "#!/bin/sh\nsleep 0.01; exit 3\n")?;
+        write_program(place.join("other"), "#!/bin/sh\nsleep 0.01\n")?;
         let trace = place.join("trace.bin");
         let script = format!("cd '{}' && ./ctest; true", place.display());
         record(&trace, &["--force"], &["sh", "-c", &script])?;
@@ -661,8 +655,7 @@ fn noise() -> Result<(), Failed> {
             } else {
                 ""
             };
-            std::fs::write(&file, format!("{interpreter}{text}"))?;
-            std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755))?;
+            write_program(file, format!("{interpreter}{text}"))?;
         }
         let trace = place.join("trace.bin");
         let out = recording(&trace, &["--force"], noise.command)

@@ -8,7 +8,7 @@ use libtest_mimic::Failed;
 
 use crate::common::lacks;
 use crate::rights::{no_capabilities, not_root, NOBODY};
-use crate::support::{ensure, text, Test, TR};
+use crate::support::{ensure, text, write_program, Test, TR};
 use crate::usages::USAGES;
 
 pub const TESTS: &[Test] = &[
@@ -272,8 +272,7 @@ fn release(dir: &Path) -> Result<PathBuf, Failed> {
     ] {
         let file = dir.join(name);
         std::fs::create_dir_all(file.parent().ok_or("a parent")?)?;
-        std::fs::write(&file, format!("#!/bin/bash\n{text}\n"))?;
-        std::fs::set_permissions(&file, PermissionsExt::from_mode(0o755))?;
+        write_program(file, format!("#!/bin/bash\n{text}\n"))?;
     }
     let dist = dir.join("dist");
     let mut command = Command::new(source().join("scripts/release.sh"));

@@ -9,7 +9,8 @@ use std::time::Duration;
 use libtest_mimic::Failed;
 
 use crate::support::{
-    copy_program, ensure, eventually, info, record, recording, scratch, text, why_not, Test, TR,
+    copy_program, ensure, eventually, info, record, recording, scratch, text, why_not,
+    write_program, Test, TR,
 };
 
 pub const TESTS: &[Test] = &[
@@ -251,8 +252,7 @@ fn getent() -> Result<(), Failed> {
     let name = text(&Command::new("id").arg("-un").output()?.stdout);
     let script = "#!/bin/sh\nshift\nfor key; do\n[ \"$key\" = \"$(id -un)\" ] || exit 2\n\
                   echo \"$key:x:$(id -u):$(id -g)::/by/getent:/bin/sh\"\ndone\n";
-    std::fs::write(dir.join("getent"), script)?;
-    std::fs::set_permissions(dir.join("getent"), PermissionsExt::from_mode(0o755))?;
+    write_program(dir.join("getent"), script)?;
     let path = format!("{}:{}", dir.display(), std::env::var("PATH")?);
     let options = ["-q", "--method", "ptrace", "--user", name.trim()];
     let mut tr = recording(&dir.join("x.bin"), &options, &["sh", "-c", "echo $HOME"]);

@@ -8,7 +8,7 @@ use std::process::Output;
 use libtest_mimic::Failed;
 use serde_json::Value;
 
-use crate::support::{ensure, info, int, recording, scratch, text, tr, Test};
+use crate::support::{ensure, info, int, recording, scratch, text, tr, write_program, Test};
 
 pub const TESTS: &[Test] = &[
     ("scripts_in_files_are_kept", files),
@@ -28,9 +28,7 @@ fn directory(name: &str, files: &[(&str, &str)]) -> Result<PathBuf, Failed> {
     let directory = scratch(name);
     fs::create_dir_all(&directory)?;
     for (name, text) in files {
-        let path = directory.join(name);
-        fs::write(&path, text)?;
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
+        write_program(directory.join(name), text)?;
     }
     Ok(directory.canonicalize()?)
 }

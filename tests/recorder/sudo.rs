@@ -14,7 +14,9 @@ use serde_json::Value;
 
 use crate::caller;
 use crate::rights::elsewhere;
-use crate::support::{analyze, dump, ensure, eventually, info, int, list, report, text, Test};
+use crate::support::{
+    analyze, dump, ensure, eventually, info, int, list, report, text, write_program, Test,
+};
 
 /// Tests that need root, sudo and the right to trace.
 pub const TESTS: &[Test] = &[
@@ -114,11 +116,8 @@ impl Place {
     pub fn stand_in(&self, script: &str) -> Result<(), Failed> {
         let file = self.at("bin/sudo");
         std::fs::create_dir_all(self.at("bin"))?;
-        std::fs::write(&file, format!("#!/bin/sh\nSUDO=/usr/bin/sudo\n{script}\n"))?;
-        Ok(std::fs::set_permissions(
-            &file,
-            PermissionsExt::from_mode(0o755),
-        )?)
+        let text = format!("#!/bin/sh\nSUDO=/usr/bin/sudo\n{script}\n");
+        Ok(write_program(file, text)?)
     }
 
     /// A PATH with the stand-in for sudo first.

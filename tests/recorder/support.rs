@@ -8,7 +8,7 @@ use libtest_mimic::Failed;
 use serde_json::Value;
 
 use crate::common;
-pub use crate::common::{int, kill, list, why_not, TR};
+pub use crate::common::{copy_program, int, kill, list, why_not, write_program, TR};
 
 /// A test: its name and its function.
 pub type Test = (&'static str, fn() -> Result<(), Failed>);
@@ -22,14 +22,6 @@ pub fn scratch(name: &str) -> PathBuf {
         .join(test);
     std::fs::create_dir_all(&dir).expect("a scratch directory");
     dir.join(name)
-}
-
-/// Copies a program by another process (cp). If this process itself wrote the copy, a child that another test starts
-/// meanwhile would inherit the descriptor for writing, and the copy could not be executed (ETXTBSY).
-pub fn copy_program(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<(), Failed> {
-    let mut cp = Command::new("cp");
-    let done = cp.arg(from.as_ref()).arg(to.as_ref()).status()?;
-    ensure(done.success(), || format!("{cp:?}"))
 }
 
 /// Compiles a C program of fixtures/programs, or one at an absolute path, into the directory of this test.
