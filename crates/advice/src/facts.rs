@@ -551,6 +551,14 @@ impl<'a> BuildFacts<'a> {
         idle.map(|(ns, ..)| ns).fold(0, u64::saturating_add)
     }
 
+    /// The time in nanoseconds between `from` and `to` in which at least as many tasks of the build ran or waited for a
+    /// CPU as the build has CPUs.
+    pub fn demands_all_cpus(&self, from: Ktime, to: Ktime) -> u64 {
+        let load = self.load(from, to);
+        let full = load.filter(|(_, _, demand)| *demand as u64 >= self.cpus);
+        full.map(|(ns, ..)| ns).fold(0, u64::saturating_add)
+    }
+
     /// The CPU time in nanoseconds that waiting tasks of the build could have used between `from` and `to` on CPUs
     /// where no task of the build ran.
     pub fn wanted(&self, from: Ktime, to: Ktime) -> u64 {

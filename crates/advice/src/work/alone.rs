@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use tr_analyze::model::ThreadIx;
 use tr_analyze::programs::Group;
 use tr_analyze::what_if::Without;
+use tr_format::event::Ktime;
 use tr_programs::tools::Role;
 use tr_text::phrase::Phrase;
 use tr_text::units;
@@ -84,11 +85,19 @@ fn is_runner(facts: &BuildFacts<'_>, group: Group) -> bool {
 }
 
 /// The late start of an execution, if this execution is the longest of all compilations by one compiler, or the longest
-/// of several jobs that a program runs at once.
+/// of several jobs that a program runs at once. A build tool that has a free CPU starts a compilation as soon as its
+/// inputs are there, so a compilation that did not start then needed a result of the work before it.
 fn late_start(facts: &BuildFacts<'_>, group: Group, execution: &Execution) -> Option<LateStart> {
     match facts.role(group) {
         Some(Role::Compiler) => {
-            starts_last(facts, group, |other| other.program == execution.program)
+            let late = starts_last(facts, group, |other| other.program == execution.program);
+            late.filter(|late| {
+                let first = Ktime(execution.start.0.saturating_sub(late.after));
+                facts
+                    .demands_all_cpus(first, execution.start)
+                    .saturating_mul(2)
+                    > late.after
+            })
         }
         Some(Role::Tests) => None,
         _ => starts_last_of_pool(facts, group, execution),

@@ -8,6 +8,7 @@ use tr_analyze::model::ProcessIx;
 use tr_analyze::programs::Group;
 use tr_analyze::what_if::Without;
 use tr_format::event::Reason;
+use tr_programs::checks;
 use tr_programs::program_name::ProgramName;
 use tr_programs::tools::Role;
 use tr_text::phrase::Phrase;
@@ -96,10 +97,12 @@ fn short(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     all.into_iter().filter_map(candidate).collect()
 }
 
-/// Whether a program takes several files in one call, and needs long to start: its runtime compiles itself, or it is a
-/// test runner, which imports what its tests need.
-fn takes_long_to_start(program: &ProgramName) -> bool {
-    program.warms_up() || program.role() == Some(Role::Tests)
+/// Whether a program takes several files in one call, and needs long to start: its runtime compiles itself, it is a
+/// test runner, which imports what its tests need, or a linter, which loads its rules.
+fn takes_long_to_start(facts: &BuildFacts<'_>, group: Group, program: &ProgramName) -> bool {
+    program.warms_up()
+        || program.role() == Some(Role::Tests)
+        || checks::only_checks(&facts.args(group))
 }
 
 /// Advice on a program that one program, such as a script, starts for each of many files, and that takes the same CPU
@@ -108,8 +111,9 @@ fn start_ups(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     type Own = fn(TimeKind, Reason) -> bool;
     let mut by_owner: BTreeMap<(Group, &ProgramName), BTreeMap<ProcessIx, Group>> = BTreeMap::new();
     for (group, execution) in facts.all() {
-        let takes_files = takes_long_to_start(&execution.program);
-        let starts = |owner: &Group| execution.program.warms_up() || facts.is_shell(*owner);
+        let takes_files = takes_long_to_start(facts, group, &execution.program);
+        let is_test = facts.role(group) == Some(Role::Tests);
+        let starts = |owner: &Group| takes_files && !is_test || facts.is_shell(*owner);
         if let Some(owner) = execution.owner.filter(starts) {
             if execution.exec.is_some() && (takes_files || facts.role(group).is_none()) {
                 let all = by_owner.entry((owner, &execution.program)).or_default();
@@ -122,7 +126,7 @@ fn start_ups(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         .map(|(key, processes)| (key, processes.into_values().collect()));
     let all = largest(all, |(_, groups): &(_, Vec<Group>)| facts.on_cpu(groups));
     let candidate = |((owner, program), groups): ((Group, &ProgramName), Vec<Group>)| {
-        let takes_files = takes_long_to_start(program);
+        let takes_files = takes_long_to_start(facts, *groups.first()?, program);
         let (least, longest) = if takes_files { WARM_UP } else { START_UP };
         let lines: BTreeSet<Vec<&[u8]>> = groups.iter().map(|group| facts.args(*group)).collect();
         // A program whose children do a part of its work is a driver, and no start.
