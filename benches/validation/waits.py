@@ -215,8 +215,8 @@ def sums(rows):
 def page(rows):
     out = [
         "## First screens of builds that wait\n",
-        "`benches/validation/waits.py` runs builds with and without a planted fault in how they wait, and records them "
-        "before all others (idle), beside two loops (load) or other builds (shared), and under a quota of 30 % of a CPU. "
+        "`benches/validation/waits.py` runs builds with and without a planted fault in how they wait, recorded "
+        "idle, beside two loops (load) or other builds (shared), and under a quota of 30 % of a CPU. "
         f"{len({row['plant'] for row in rows})} plants; the load average was {min(row['load'] for row in rows)} to {max(row['load'] for row in rows)}.\n",
         "| surrounding | first screens wrong (goal ≤ 2 %) | silent where something could be changed (≤ 10 %) | gains within their interval (≥ 85 %) |",
         "| --- | ---: | ---: | ---: |",
@@ -228,7 +228,7 @@ def page(rows):
             out.append(f"| {around} | " + " | ".join(cells) + " |")
     out.append(
         "\n[First looks](../benches/validation/results/waits-first-look.csv) at 27 sets: 81 of 869 wrong, 61 of 627 silent, 417 of 513 within; at the last two, builds "
-        "of all kinds, 4 of 52, 2 of 36, 25 of 31. The four are a driver that repeats a command until its result is stable, and a test of a lease."
+        "of all kinds, 4 of 52, 2 of 36, 25 of 31. The four: a command repeated on purpose, a test of a lease."
         "\n\nThe rows: [waits.csv](../benches/validation/results/waits.csv)."
     )
     return "\n".join(out) + "\n"
