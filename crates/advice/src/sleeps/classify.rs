@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::critical_path::TimeKind;
-use tr_analyze::model::{Process, ProcessIx};
+use tr_analyze::model::{Process, ProcessIx, ThreadIx};
 use tr_analyze::programs::Group;
 use tr_analyze::share;
 use tr_analyze::timeline::{Actor, Bucket, Wait};
@@ -28,6 +28,10 @@ use tr_insight::processes::timeout::timed_out;
 use tr_insight::processes::{exit, label};
 use tr_text::phrase::Phrase;
 use tr_text::units;
+
+/// The largest number of threads that are climbed from a thread to the one that started it, and so on. A bound of the
+/// work.
+const MOST_SPAWNERS: usize = 100;
 
 /// The sleeps that one process decided on while it ran one program.
 pub(super) struct Naps {
@@ -153,7 +157,7 @@ fn sleeper<'f>(facts: &'f BuildFacts<'_>, group: Group) -> Option<Sleeper<'f>> {
 /// Whether the sleeps of one process may be what its tests test: a test of a time-out or of a rate has to take its
 /// time. The answer is no if the recording shows something else about the sleeps. It is also no if nearly all sleeps
 /// have one length, unless the test's name is about time: those are sleeps of a fixture, which runs for each test, while
-/// tests of times have different times.
+/// tests of times have different times. If they are known to be of one test, they are of no fixture.
 fn may_be_tested(facts: &BuildFacts<'_>, sleeper: Sleeper<'_>, slept: &[Nap]) -> bool {
     let is_test = |group: Group| {
         let step = rules::step(&facts.args(group));
@@ -167,8 +171,29 @@ fn may_be_tested(facts: &BuildFacts<'_>, sleeper: Sleeper<'_>, slept: &[Nap]) ->
     if tests_time {
         !pauses().have_reason() || pauses().is_last()
     } else {
-        in_tests && !repeats_one_length(slept) && !pauses().have_reason()
+        let is_fixture = repeats_one_length(slept) && !are_of_one_test(facts, slept);
+        in_tests && !is_fixture && !pauses().have_reason()
     }
+}
+
+/// Whether all long sleeps of a program that runs each of its tests in a thread of its own (Rust's libtest) belong to
+/// one test. The main thread starts the threads of the tests, and a test may start further threads.
+fn are_of_one_test(facts: &BuildFacts<'_>, slept: &[Nap]) -> bool {
+    let parent = |thread: &ThreadIx| facts.analysis.thread(*thread).parent;
+    let test = |nap: &Nap| {
+        let process = facts
+            .analysis
+            .process(facts.analysis.thread(nap.thread).process);
+        let main = process.threads.first().copied();
+        let mut above = std::iter::successors(Some(nap.thread), parent).take(MOST_SPAWNERS);
+        above.find(|thread| main.is_some() && parent(thread) == main)
+    };
+    let has_threads = |nap: &Nap| {
+        let step = rules::step(&facts.args(nap.by));
+        step.is_some_and(|step| step.tests == Tests::Threads)
+    };
+    let tests: BTreeSet<Option<ThreadIx>> = long_naps(slept).iter().map(test).collect();
+    slept.first().is_some_and(has_threads) && tests.len() == 1 && !tests.contains(&None)
 }
 
 /// Whether at least [`LOOP_SLEEPS`] of the given sleeps, which take four fifths of their time, have about one length.
@@ -340,7 +365,6 @@ fn interval(facts: &BuildFacts<'_>, slept: &[Nap]) -> Option<(u64, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use tr_analyze::model::ThreadIx;
 
     use super::*;
 
