@@ -1,16 +1,19 @@
-//! Gives advice on caches that keep compilers' results, but had none of them.
+//! Gives advice on caches that keep results of earlier runs, but had none of them, or were not used.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::critical_path::TimeKind;
 use tr_analyze::model::ProcessIx;
 use tr_analyze::programs::Group;
 use tr_analyze::what_if::Without;
+use tr_programs::program_name::ProgramName;
 use tr_programs::tools::Role;
 use tr_programs::words::is_of_go_library;
 
-use crate::candidate::{AdviceKind, Candidate, Certainty};
+use crate::candidate::{largest, AdviceKind, Candidate, Certainty};
 use crate::facts::{BuildFacts, Execution};
+use tr_text::escape;
+use tr_text::phrase::Phrase;
 use tr_text::units;
 
 /// The least number of compiled files for which a compiler's cache gets advice: the files that calls of the cache
@@ -28,7 +31,39 @@ const LIBRARY: usize = 10;
 pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let mut all: Vec<Candidate> = compiler_cache(facts).into_iter().collect();
     all.extend(go_cache(facts));
+    all.extend(unused_caches(facts));
     all
+}
+
+/// Advice on programs that an option tells to do without the results of earlier runs, such as `jest --no-cache`.
+fn unused_caches(facts: &BuildFacts<'_>) -> Vec<Candidate> {
+    let mut by_program: BTreeMap<(&ProgramName, &[u8]), Vec<Group>> = BTreeMap::new();
+    for (group, execution) in facts.all() {
+        if let Some(option) = execution.program.no_cache(&facts.args(group)) {
+            let of = by_program.entry((&execution.program, option)).or_default();
+            of.push(group);
+        }
+    }
+    let all = largest(by_program, |(_, groups)| facts.on_cpu(groups)).into_iter();
+    let candidate = |((_, option), groups): ((&ProgramName, &[u8]), Vec<Group>)| {
+        let below = facts.below(&groups);
+        let time = facts.on_path(&below, |kind, _| kind == TimeKind::OnCpu);
+        let option = escape::raw(option);
+        let (name, s) = facts.names(*groups.first()?, groups.iter().copied());
+        Some(Candidate {
+            finding: Phrase::with([&name], |[name]| {
+                let time = units::time(time);
+                format!("{name} use{s} no results of earlier runs ({option}), {time}")
+            }),
+            action: "leave the option out, unless a run from nothing is meant".into(),
+            without: Without::work(below),
+            cap: time,
+            certainty: Certainty::UnlessMeant,
+            evidence: groups,
+            ..Candidate::of(AdviceKind::ColdCache)
+        })
+    };
+    all.filter_map(candidate).collect()
 }
 
 /// Advice on Go's cache, which `go` cannot do without: if it compiles or checks packages of its standard library, the

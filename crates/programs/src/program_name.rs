@@ -154,6 +154,12 @@ impl ProgramName {
         compresses && level.unwrap_or(how.level) >= how.slow
     }
 
+    /// The option with which the program, executed with these arguments, does without the results of earlier runs.
+    pub fn no_cache<'a>(&self, args: &[&'a [u8]]) -> Option<&'a [u8]> {
+        let options = self.tool()?.no_cache;
+        args.iter().copied().find(|arg| has(options, arg))
+    }
+
     /// Divides the arguments of a compiler into those that decide what it makes, and those that only choose its
     /// warnings. For other programs, all arguments are of the first kind.
     pub fn without_lints<'a>(&self, args: &[&'a [u8]]) -> (Vec<&'a [u8]>, Vec<&'a [u8]>) {

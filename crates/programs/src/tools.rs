@@ -243,6 +243,8 @@ pub struct KnownProgram {
     /// The beginnings of a compiler's options that only choose its warnings, so that they do not change what it makes.
     /// An option that is only the beginning has its value in the next argument (`-D warnings`).
     pub(crate) lints: &'static [&'static str],
+    /// The options with which the program does without the results that it kept from earlier runs, separated by spaces.
+    pub(crate) no_cache: &'static str,
     /// Whether the program is a compiler driver for C, C++, Fortran, CUDA or a related language, so
     /// that its calls are entries of a `compile_commands.json`.
     pub(crate) drives: bool,
@@ -294,6 +296,7 @@ pub(crate) const PROGRAM: KnownProgram = KnownProgram {
     converges: false,
     compression: None,
     lints: &[],
+    no_cache: "",
     drives: false,
     labels: "",
     steps: "",

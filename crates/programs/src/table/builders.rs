@@ -270,6 +270,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
     },
     KnownProgram {
         names: "gradle gradlew mvn mvnw",
+        no_cache: "--no-build-cache --rerun-tasks",
         tells_tests: true,
         ..SCRIPTED_BUILDER
     },

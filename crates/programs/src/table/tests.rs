@@ -119,6 +119,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
     },
     KnownProgram {
         names: "jest",
+        no_cache: "--no-cache --cache=false",
         role: Some(Role::Tests),
         tells_tests: true,
         jobs: Some(JobTool {

@@ -256,6 +256,20 @@ fn rounds(links: bool) -> Hand {
     hand
 }
 
+/// A test runner that is told to compile everything anew could keep what it compiled.
+#[test]
+fn a_cache_that_is_not_used_is_named() {
+    for (line, is_named) in [("/w/jest --no-cache", true), ("/w/jest --ci", false)] {
+        let mut hand = command(1_000);
+        becomes(&mut hand, 1, 10, line);
+        ends(&mut hand, (10, 0), 620, 0);
+        let text = advice(&analyzed(&hand));
+        let words =
+            "uses no results of earlier runs (--no-cache), 619 ms: leave the option out, unless";
+        assert_eq!(text.contains(words), is_named, "{line}: {text}");
+    }
+}
+
 #[test]
 fn a_loop_of_one_program_is_no_repeated_work() {
     let text = advice(&analyzed(&rounds(true)));
