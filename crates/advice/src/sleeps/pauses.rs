@@ -50,8 +50,10 @@ pub(crate) enum Pauses {
     /// Each sleep is longer than the one before, up to a longest length. A program sleeps so if it waits longer after
     /// each failed try.
     Longer,
-    /// The program failed right after its last sleep.
+    /// The program failed right after its last sleep, and COMMAND failed, too.
     BeforeFailure,
+    /// The program failed right after its last sleep, but COMMAND succeeded. A test may have expected this failure.
+    BeforeExpectedFailure,
     /// The program waited for descriptors or a lock until the time-out of the call that waits, and ended right after
     /// this time-out.
     TimeOutsAtEnd,
@@ -117,7 +119,11 @@ impl Pauses {
         };
         let failed = exit::failed(process.status) && !by_signal;
         if failed && slept.last().is_some_and(|nap| ends_after(nap.ran)) {
-            return Pauses::BeforeFailure;
+            return if exit::command_failed(facts.analysis) {
+                Pauses::BeforeFailure
+            } else {
+                Pauses::BeforeExpectedFailure
+            };
         }
         if !has_time_outs(facts, slept) {
             return Pauses::Plain;
@@ -170,7 +176,9 @@ impl Pauses {
                 format!("{name} sleep{s} {time}{times}, until children of it have ended")
             }
             Pauses::Longer => format!("{name} sleep{s} {time}{times}, longer each time"),
-            Pauses::BeforeFailure => format!("{name} sleep{s} {time}{times}, and then fail{s}"),
+            Pauses::BeforeFailure | Pauses::BeforeExpectedFailure => {
+                format!("{name} sleep{s} {time}{times}, and then fail{s}")
+            }
             Pauses::TimeOutsAtEnd => {
                 format!("{name} wait{s} {time} for timers or time-outs{times}, and then end{s}")
             }
@@ -191,6 +199,9 @@ impl Pauses {
             Pauses::Longer => "find out why its tries fail, or sleep for less, unless the time is meant",
             Pauses::BeforeFailure => {
                 "find out why what it waits for does not come, or give up sooner"
+            }
+            Pauses::BeforeExpectedFailure => {
+                "find out why what it waits for does not come, or give up sooner, unless the time is meant"
             }
             Pauses::TimeOutsAtEnd => {
                 "cancel the timers, if nothing needs them any more, or find out why an answer does not come"
